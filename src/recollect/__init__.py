@@ -1,0 +1,66 @@
+"""Recollect: memory for AI agents. One engine and one PostgreSQL + pgvector store behind five doors."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recollect.doors.library.context_service import ContextService
+    from recollect.doors.library.memory_manager import MemoryManager
+    from recollect.errors import (
+        AccessDenied,
+        Conflict,
+        Invalid,
+        LimitReached,
+        Misconfigured,
+        NotFound,
+        RecollectError,
+        Unavailable,
+    )
+    from recollect.models import (
+        AgentResponse,
+        ApprovalRequest,
+        Document,
+        Message,
+        Session,
+        ToolCall,
+        ToolGapReport,
+    )
+    from recollect.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AccessDenied",
+    "AgentResponse",
+    "ApprovalRequest",
+    "Conflict",
+    "ContextService",
+    "Document",
+    "Invalid",
+    "LimitReached",
+    "MemoryManager",
+    "Message",
+    "Misconfigured",
+    "NotFound",
+    "RecollectError",
+    "Session",
+    "Settings",
+    "ToolCall",
+    "ToolGapReport",
+    "Unavailable",
+]
+
+_HOMES = {
+    "ContextService": "recollect.doors.library.context_service",
+    "MemoryManager": "recollect.doors.library.memory_manager",
+    "Settings": "recollect.settings",
+}
+_MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load on first use, so that `import recollect` stays quick."""
+    if name not in __all__:
+        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+    home = _HOMES.get(name) or ("recollect.models" if name in _MODELS else "recollect.errors")
+    return getattr(import_module(home), name)

@@ -1,0 +1,171 @@
+"""Checks of a caller's input: each returns the value in the form we store, or raises Invalid with a clear sentence."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect.errors import Invalid
+
+MAX_TEXT_MEGABYTES = 16
+MAX_TEXT_BYTES = MAX_TEXT_MEGABYTES * 1024 * 1024
+MAX_METADATA_BYTES = 1024 * 1024
+MAX_IDENTIFIER_CHARACTERS = 255
+EMBEDDING_DIMENSIONS = 1536
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+
+
+def namespace(value: str) -> str:
+    """Namespaces are plain names, because they also travel in a SET command, which takes no parameters."""
+    if not isinstance(value, str) or not _NAMESPACE.fullmatch(value):
+        raise Invalid(
+            f"namespace {value!r} is not usable: take letters and digits, then also . _ : @ - (128 characters at most)"
+        )
+    return value
+
+
+def text(value: str, name: str) -> str:
+    """Text to remember: not blank, storable as UTF-8, within the size limit."""
+    _storable(value, name)
+    if not value.strip():
+        raise Invalid(f"{name} is empty: give it at least one character that is not white space")
+    if len(value) > MAX_TEXT_BYTES or len(value.encode()) > MAX_TEXT_BYTES:
+        raise Invalid(f"{name} is larger than the limit of {MAX_TEXT_MEGABYTES} MB: split it into several parts")
+    return value
+
+
+def identifier(value: str, name: str) -> str:
+    """A name that a caller gives to a user, a session or an agent."""
+    _storable(value, name)
+    if not value.strip():
+        raise Invalid(f"{name} is empty: give the id of the {name.removesuffix('_id')}")
+    if len(value) > MAX_IDENTIFIER_CHARACTERS:
+        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
+    return value
+
+
+def optional_title(value: str | None, name: str) -> str | None:
+    """A title may be missing; when given it must be storable and of a sensible length."""
+    if value is None:
+        return None
+    _storable(value, name)
+    if len(value) > MAX_IDENTIFIER_CHARACTERS:
+        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
+    return value
+
+
+def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | None:
+    """A JSON object, as the text that PostgreSQL will store."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise Invalid(f"{name} must be a JSON object: a mapping with text keys")
+    try:
+        encoded = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
+        size = len(encoded.encode())
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise Invalid(f"{name} is not JSON: {problem}") from problem
+    if "\\u0000" in encoded and _has_nul(value):
+        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+    if size > MAX_METADATA_BYTES:
+        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
+    return encoded
+
+
+def metadata_text(value: str | None, name: str = "metadata") -> str | None:
+    """The same for contracts that pass metadata as JSON text."""
+    if value is None:
+        return None
+    try:
+        decoded = json.loads(value)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise Invalid(f"{name} is not JSON: {problem}") from problem
+    return metadata(decoded, name)
+
+
+def embedding(values: Sequence[float], name: str) -> str:
+    """A vector in the caller's space, as pgvector's text form."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise Invalid(f"{name} must be a list of {EMBEDDING_DIMENSIONS} numbers")
+    if len(values) != EMBEDDING_DIMENSIONS:
+        raise Invalid(f"{name} must have {EMBEDDING_DIMENSIONS} numbers, not {len(values)}")
+    for place, number in enumerate(values):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise Invalid(f"{name} must hold numbers only; number {place} is {type(number).__name__}")
+        if not math.isfinite(number) or abs(number) > _LARGEST_FLOAT32:
+            raise Invalid(f"{name} must hold finite numbers; number {place} is {number}")
+    return "[" + ",".join(map(repr, map(float, values))) + "]"
+
+
+def query_embedding(values: Sequence[float], name: str) -> str:
+    """A vector to search with: it must also have a direction."""
+    encoded = embedding(values, name)
+    if not any(values):
+        raise Invalid(f"{name} is all zeros: cosine similarity needs a direction")
+    return encoded
+
+
+def positive(value: int, name: str) -> int:
+    """A count of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
+        raise Invalid(f"{name} must be a whole number greater than 0, not {value!r}")
+    return value
+
+
+def between(value: int, low: int, high: int, name: str) -> int:
+    """A whole number in a closed range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Invalid(f"{name} must be between {low} and {high}, not {value!r}")
+    return value
+
+
+def one_of(value: str, allowed: Sequence[str], name: str) -> str:
+    """One of a contract's fixed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise Invalid(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def utc(value: datetime, name: str) -> datetime:
+    """A moment in UTC; one without a time zone is taken as UTC."""
+    if not isinstance(value, datetime):
+        raise Invalid(f"{name} must be a datetime, not {type(value).__name__}")
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as problem:
+        raise Invalid(f"{name} is outside the years that can be stored: {value}") from problem
+
+
+def time_range(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """A closed range of time, in order."""
+    first, last = utc(start, "start_date"), utc(end, "end_date")
+    if last < first:
+        raise Invalid(f"end_date {last.isoformat()} is before start_date {first.isoformat()}: swap them")
+    return first, last
+
+
+_LARGEST_FLOAT32 = 3.4028234e38
+
+
+def _storable(value: str, name: str) -> None:
+    if not isinstance(value, str):
+        raise Invalid(f"{name} must be text, not {type(value).__name__}")
+    if "\x00" in value:
+        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+    try:
+        value.encode()
+    except UnicodeEncodeError as problem:
+        raise Invalid(f"{name} holds half of a surrogate pair, which is not valid Unicode: remove it") from problem
+
+
+def _has_nul(value: object) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, Mapping):
+        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(map(_has_nul, value))

@@ -1,0 +1,33 @@
+"""The error categories: everything Recollect raises on purpose is one of these."""
+
+
+class RecollectError(Exception):
+    """Base of every category. The message is a sentence that a user can act on."""
+
+
+class Invalid(RecollectError, ValueError):
+    """The caller's input is wrong; nothing was stored."""
+
+
+class NotFound(RecollectError):
+    """What the caller named does not exist here."""
+
+
+class AccessDenied(RecollectError):
+    """The caller may not do this."""
+
+
+class Conflict(RecollectError):
+    """The request contradicts what is already stored."""
+
+
+class LimitReached(RecollectError):
+    """A limit of size, rate or budget was hit; the message names it."""
+
+
+class Unavailable(RecollectError):
+    """A service that Recollect needs does not answer; trying again may help."""
+
+
+class Misconfigured(RecollectError):
+    """The deployment must change before this can work; the message says how."""

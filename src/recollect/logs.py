@@ -1,0 +1,61 @@
+"""Structured logs on standard error, from which secrets are taken out."""
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+_CREDENTIALS_IN_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s@]*@", re.IGNORECASE)
+_NAMED_SECRET = re.compile(
+    r"(?P<name>(?:password|passwd|api[_-]?key|user[_-]?key|token|secret)[\"']?\s*[=:]\s*|bearer\s+)[\"']?[^\s\"',;}]+",
+    re.IGNORECASE,
+)
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+
+
+def redact(text: str) -> str:
+    """The text without credentials in URLs and without values that are named as secrets."""
+    text = _CREDENTIALS_IN_URL.sub(r"\g<scheme>***@", text)
+    return _NAMED_SECRET.sub(r"\g<name>***", text)
+
+
+class _Formatter(logging.Formatter):
+    def _fields(self, record: logging.LogRecord) -> dict[str, Any]:
+        return {key: value for key, value in vars(record).items() if key not in _STANDARD_FIELDS}
+
+    def _text(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        if record.exc_info:
+            message += "\n" + self.formatException(record.exc_info)
+        return message
+
+
+class TextFormatter(_Formatter):
+    """One line for a person."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        fields = "".join(f" {key}={value}" for key, value in self._fields(record).items())
+        return redact(f"{moment} {record.levelname.lower()} {self._text(record)}{fields}")
+
+
+class JsonFormatter(_Formatter):
+    """One JSON object a line for a machine."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(self._text(record)),
+        }
+        line |= {key: redact(str(value)) for key, value in self._fields(record).items()}
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure(level: str, style: Literal["text", "json"]) -> None:
+    """Send every log line of this process to standard error. Programs call this; the library never does."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
