@@ -1,0 +1,169 @@
+"""The connection pool, transactions bound to one namespace, and the mapping of database errors to our categories."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Self
+
+import asyncpg
+
+from recollect import checks
+from recollect.storage.failures import translated
+from recollect.storage.sql import Query
+
+Pooling = Literal["session", "transaction"]
+
+MAX_IDLE_SECONDS = 300.0
+
+
+class Connection(asyncpg.Connection):
+    """A connection that remembers the namespace it was last set to, so that setting it again costs nothing."""
+
+    namespace: str | None = None
+
+    def get_reset_query(self) -> str:
+        """Nothing to reset on release: open transactions are rolled back anyway, and the namespace must stay."""
+        return ""
+
+
+class Statements:
+    """Runs named statements for one namespace, which is always the first parameter."""
+
+    __slots__ = ("_connection", "namespace")
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self.namespace = namespace
+
+    async def all(self, query: Query, *values: object) -> list[asyncpg.Record]:
+        """Every row."""
+        with translated(query.name):
+            return await self._connection.fetch(query.text, self.namespace, *values)
+
+    async def first(self, query: Query, *values: object) -> asyncpg.Record | None:
+        """The first row, or none."""
+        with translated(query.name):
+            return await self._connection.fetchrow(query.text, self.namespace, *values)
+
+    async def one(self, query: Query, *values: object) -> asyncpg.Record:
+        """The row that a statement always returns."""
+        row = await self.first(query, *values)
+        if row is None:
+            raise LookupError(f"{query.name} returned no row")
+        return row
+
+
+class Transaction(Statements):
+    """Statements that commit together or not at all."""
+
+    __slots__ = ()
+
+
+class Database:
+    """One pool of connections; hands out statements that are bound to a namespace."""
+
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", pooling: Pooling, timeout: float) -> None:
+        self._pool = pool
+        self._pooling = pooling
+        self._timeout = timeout
+
+    @classmethod
+    async def open(
+        cls, target: Mapping[str, Any], *, pooling: Pooling = "session", connections: int = 10, timeout: float = 30.0
+    ) -> Self:
+        """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database."""
+        with translated("connect"):
+            pool = await asyncpg.create_pool(
+                **target,
+                min_size=1,
+                max_size=connections,
+                timeout=timeout,
+                command_timeout=timeout,
+                max_inactive_connection_lifetime=MAX_IDLE_SECONDS,
+                # Behind a transaction pooler the next statement may meet another server, which knows no prepared ones.
+                statement_cache_size=0 if pooling == "transaction" else 1024,
+                connection_class=Connection,
+                init=_prepare_connection,
+            )
+        return cls(pool, pooling, timeout)
+
+    async def close(self) -> None:
+        """Return every connection."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, namespace: str) -> AsyncIterator[Transaction]:
+        """Statements of one namespace that commit together when the block ends without an error."""
+        checks.namespace(namespace)
+        async with self._connection() as connection:
+            if self._pooling == "session":
+                await _remember_namespace(connection, namespace)
+            transaction = connection.transaction()
+            with translated("begin"):
+                await transaction.start()
+            try:
+                if self._pooling == "transaction":
+                    await _set_local_namespace(connection, namespace)
+                yield Transaction(connection, namespace)
+            except BaseException:
+                with translated("rollback"):
+                    if not connection.is_closed():
+                        await transaction.rollback()
+                raise
+            with translated("commit"):
+                await transaction.commit()
+
+    @asynccontextmanager
+    async def reading(self, namespace: str) -> AsyncIterator[Statements]:
+        """Statements that each stand alone: one round trip where the connection is ours, a transaction otherwise."""
+        if self._pooling == "transaction":
+            async with self.transaction(namespace) as transaction:
+                yield transaction
+            return
+        checks.namespace(namespace)
+        async with self._connection() as connection:
+            await _remember_namespace(connection, namespace)
+            yield Statements(connection, namespace)
+
+    @asynccontextmanager
+    async def unscoped(self) -> AsyncIterator[Connection]:
+        """A connection in a transaction with no namespace: for migrations and checks of the server, not for content."""
+        async with self._connection() as connection:
+            with translated("server"):
+                async with connection.transaction():
+                    yield connection
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        # A timer costs as much as all the rest of this, and only a caller that must wait needs one.
+        timeout = None if self._pool.get_idle_size() else self._timeout
+        with translated("connect"):
+            connection = await self._pool.acquire(timeout=timeout)
+        try:
+            yield connection  # type: ignore[misc]  # the pool's proxy forwards to our class
+        finally:
+            with translated("release"):
+                await self._pool.release(connection)
+
+
+async def _prepare_connection(connection: Any) -> None:
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+
+
+async def _remember_namespace(connection: Connection, namespace: str) -> None:
+    own = _underlying(connection)
+    if own.namespace != namespace:
+        with translated("set namespace"):
+            await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
+        own.namespace = namespace
+
+
+async def _set_local_namespace(connection: Connection, namespace: str) -> None:
+    """SET takes no parameters, and it must be SET: Citus hands only that on to its workers. The name is checked."""
+    with translated("set namespace"):
+        await connection.execute(f"set local recollect.namespace = '{namespace}'")
+
+
+def _underlying(connection: Any) -> Connection:
+    own: Connection = connection._con
+    return own

@@ -1,0 +1,55 @@
+"""Database failures in our own words: the one place that knows PostgreSQL's error classes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
+
+_BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
+    "08": Unavailable,
+    "0A": Misconfigured,
+    "22": Invalid,
+    "23": Conflict,
+    "28": Misconfigured,
+    "3D": Misconfigured,
+    "42": Misconfigured,
+    "53": Unavailable,
+    "54": LimitReached,
+    "57": Unavailable,
+}
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Raise a failure of the database inside this block as one of our categories, without any of its data."""
+    try:
+        yield
+    except asyncpg.PostgresError as problem:
+        raise _category(problem)(_sentence(what, problem)) from problem
+    except asyncpg.ClientConfigurationError as problem:
+        raise Misconfigured(
+            "RECOLLECT_DATABASE_URL is not usable: it must look like postgresql://user:password@host:5432/database"
+        ) from problem
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
+        if isinstance(problem, ValueError):
+            raise Invalid(f"The database cannot store a value given to {what}: {problem}") from problem
+        raise Unavailable(f"The connection to the database was lost ({what}). Try again.") from problem
+    except TimeoutError as problem:
+        raise Unavailable(
+            f"The database did not answer in time ({what}). Try again, or raise the timeout."
+        ) from problem
+    except OSError as problem:
+        reason = problem.strerror or type(problem).__name__
+        raise Unavailable(
+            f"The database cannot be reached: {reason}. Is it running? `recollect doctor` tells."
+        ) from problem
+
+
+def _category(problem: asyncpg.PostgresError) -> type[RecollectError]:
+    return _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
+
+
+def _sentence(what: str, problem: asyncpg.PostgresError) -> str:
+    return f"The database refused {what}: {problem.args[0] if problem.args else 'no reason given'} ({problem.sqlstate})"

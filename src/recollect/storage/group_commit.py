@@ -1,0 +1,105 @@
+"""Group commit: writes that arrive at the same time share one transaction, and each caller hears of its own."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from recollect.errors import Conflict, Invalid, LimitReached, RecollectError, Unavailable
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MAX_ITEMS = 256
+MAX_BYTES = 4 * 1024 * 1024
+
+# The database rolled back because of one item's data: the others may go again without it.
+_ONE_ITEMS_FAULT = (Invalid, Conflict, LimitReached)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    size: int
+    answer: "asyncio.Future[Result]"
+
+
+class GroupCommit(Generic[Item, Result]):
+    """One queue a namespace: while a batch commits, the next one gathers.
+
+    `write` commits a batch and returns, for each item in order, its result or the error that is its alone.
+    """
+
+    def __init__(self, write: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | RecollectError]]]) -> None:
+        self._write = write
+        self._queues: dict[str, deque[_Waiting[Item, Result]]] = {}
+        self._drains: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def submit(self, namespace: str, item: Item, size: int) -> Result:
+        """Write one item of about `size` bytes; returns after the commit that holds it."""
+        if self._closed:
+            raise Unavailable("The engine is closed: open a new one.")
+        waiting: _Waiting[Item, Result] = _Waiting(item, size, asyncio.get_running_loop().create_future())
+        queue = self._queues.get(namespace)
+        if queue is not None:
+            queue.append(waiting)
+        else:
+            self._queues[namespace] = deque([waiting])
+            drain = asyncio.create_task(self._drain(namespace))
+            self._drains.add(drain)
+            drain.add_done_callback(self._drains.discard)
+        return await waiting.answer
+
+    async def close(self) -> None:
+        """Finish what was accepted, then refuse."""
+        self._closed = True
+        await asyncio.gather(*self._drains)
+
+    async def _drain(self, namespace: str) -> None:
+        queue = self._queues[namespace]
+        try:
+            while queue:
+                await self._commit(namespace, _next_batch(queue))
+        finally:
+            del self._queues[namespace]
+            for waiting in queue:
+                _answer(waiting, Unavailable("Writing stopped before this was stored. Try again."))
+
+    async def _commit(self, namespace: str, batch: list[_Waiting[Item, Result]]) -> None:
+        try:
+            answers = await self._write(namespace, [waiting.item for waiting in batch])
+        except RecollectError as problem:
+            if len(batch) > 1 and isinstance(problem, _ONE_ITEMS_FAULT):
+                for waiting in batch:
+                    await self._commit(namespace, [waiting])
+                return
+            answers = [problem] * len(batch)
+        except BaseException as problem:
+            # A fault of ours must reach the callers too, who would otherwise wait for ever.
+            for waiting in batch:
+                _answer(waiting, problem)
+            raise
+        for waiting, answer in zip(batch, answers, strict=True):
+            _answer(waiting, answer)
+
+
+def _next_batch(queue: deque[_Waiting[Item, Result]]) -> list[_Waiting[Item, Result]]:
+    batch: list[_Waiting[Item, Result]] = []
+    size = 0
+    while queue and len(batch) < MAX_ITEMS and (not batch or size + queue[0].size <= MAX_BYTES):
+        waiting = queue.popleft()
+        if not waiting.answer.cancelled():
+            batch.append(waiting)
+            size += waiting.size
+    return batch
+
+
+def _answer(waiting: _Waiting[Item, Result], answer: Result | BaseException) -> None:
+    if waiting.answer.done():
+        return
+    if isinstance(answer, BaseException):
+        waiting.answer.set_exception(answer)
+    else:
+        waiting.answer.set_result(answer)

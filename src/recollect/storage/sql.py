@@ -1,0 +1,59 @@
+"""Named SQL: statements live in a `.sql` file beside the capability that owns them.
+
+A block is a line `-- name`, a comment that says what it is for, and one statement.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+_BLOCK = re.compile(
+    r"^-- (?P<name>[a-z][a-z0-9_]*)[ \t]*\n(?P<body>.*?)(?=^-- [a-z][a-z0-9_]*[ \t]*\n|\Z)", re.M | re.S
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement and the name it is known by in errors."""
+
+    name: str
+    text: str
+
+
+class Queries:
+    """A capability's statements, declared once more by name so that the type checker knows them.
+
+        class _Sql(Queries, file="log.sql"):
+            append: Query
+
+    A declared name without a block, or a block that nobody declared, fails at import.
+    """
+
+    file: ClassVar[str]
+
+    def __init_subclass__(cls, *, file: str) -> None:
+        cls.file = file
+        path = Path(str(sys.modules[cls.__module__].__file__)).with_name(file)
+        blocks = read_blocks(path)
+        declared = {name for name, kind in cls.__annotations__.items() if kind in (Query, "Query")}
+        if unknown := declared - blocks.keys():
+            raise ImportError(f"{file} has no block named {', '.join(sorted(unknown))}")
+        if unused := blocks.keys() - declared:
+            raise ImportError(f"{file} has blocks that nobody declares: {', '.join(sorted(unused))}")
+        for name, text in blocks.items():
+            setattr(cls, name, Query(f"{path.stem}.{name}", text))
+
+
+def read_blocks(path: Path) -> dict[str, str]:
+    """The statements of one file by name; a name that stands twice is an error."""
+    blocks: dict[str, str] = {}
+    for match in _BLOCK.finditer(path.read_text(encoding="utf-8")):
+        name, body = match["name"], match["body"].strip()
+        if name in blocks:
+            raise ImportError(f"{path.name} has two blocks named {name}")
+        if not body.startswith("-- "):
+            raise ImportError(f"block {name} in {path.name} does not say what it is for")
+        blocks[name] = body
+    return blocks
