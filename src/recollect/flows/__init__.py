@@ -1,0 +1,1 @@
+"""Flows: where capabilities meet."""

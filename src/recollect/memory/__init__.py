@@ -1,0 +1,1 @@
+"""Capabilities: each a pair of x.py and x.sql, none of which imports another."""

@@ -1,0 +1,20 @@
+-- add
+-- A document, with the caller's embedding if there is one.
+insert into documents (namespace, id, content, embedding, metadata)
+values ($1, $2, $3, $4::text::vector, $5::text::jsonb)
+returning id;
+
+-- nearest
+-- Documents by cosine distance in the caller's space; a zero vector has no direction and comes last.
+select id, content, embedding::text, metadata, created_at, updated_at
+from documents
+where namespace = $1 and embedding is not null and ($4::text is null or metadata @> $4::text::jsonb)
+order by embedding <=> $2::text::vector, id
+limit $3;
+
+-- between
+-- Documents of a range of time, newest first.
+select id, content, embedding::text, metadata, created_at, updated_at
+from documents
+where namespace = $1 and created_at between $2 and $3 and ($4::text is null or metadata @> $4::text::jsonb)
+order by created_at desc, id desc;

@@ -1,0 +1,83 @@
+"""The log: every message as it was said, append-only, in the order of its session."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+
+class _Sql(Queries, file="log.sql"):
+    append: Query
+    recent: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message with its place, ready to be written; metadata is JSON text."""
+
+    id: UUID
+    session_id: str
+    position: int
+    role: str
+    speaker: str | None
+    content: str
+    metadata: str | None
+    created_at: datetime
+
+
+class Message(NamedTuple):
+    """A message as the log holds it; a tuple, because histories make many and a frozen dataclass costs 4 times more."""
+
+    id: UUID
+    seq: int
+    session_id: str
+    position: int
+    role: str
+    speaker: str | None
+    content: str
+    metadata: dict[str, Any] | None
+    created_at: datetime
+
+
+class Log:
+    """Appends messages and reads them back in order."""
+
+    async def append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
+        """Write entries; their sessions must be locked by this transaction."""
+        rows = await tx.all(
+            _Sql.append,
+            [entry.id for entry in entries],
+            [entry.session_id for entry in entries],
+            [entry.position for entry in entries],
+            [entry.role for entry in entries],
+            [entry.speaker for entry in entries],
+            [entry.content for entry in entries],
+            [entry.metadata for entry in entries],
+            [entry.created_at for entry in entries],
+        )
+        numbers = {row["id"]: row["seq"] for row in rows}
+        return [_logged(entry, numbers[entry.id]) for entry in entries]
+
+    async def recent(self, db: Statements, session_id: str, limit: int) -> list[Message]:
+        """The last messages of a session, oldest first."""
+        rows = await db.all(_Sql.recent, session_id, limit)
+        return [Message._make(row) for row in reversed(rows)]
+
+
+def _logged(entry: Entry, seq: int) -> Message:
+    return Message(
+        entry.id,
+        seq,
+        entry.session_id,
+        entry.position,
+        entry.role,
+        entry.speaker,
+        entry.content,
+        None if entry.metadata is None else json.loads(entry.metadata),
+        entry.created_at,
+    )

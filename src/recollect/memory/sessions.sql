@@ -1,0 +1,41 @@
+-- create
+-- A new session with an owner; an existing one is left as it is.
+insert into sessions (namespace, id, user_id, title, metadata)
+values ($1, $2, $3, $4, $5::text::jsonb)
+on conflict (namespace, id) do nothing
+returning id, user_id, title, metadata, created_at, updated_at;
+
+-- open
+-- Sessions that a first message opens, in id order so that two writers never wait for each other.
+insert into sessions (namespace, id, user_id)
+select $1, opened.id, opened.user_id
+from unnest($2::text[], $3::text[]) as opened (id, user_id)
+order by opened.id
+on conflict (namespace, id) do nothing;
+
+-- advance
+-- Locks sessions in id order and hands out their next positions; the time never goes backwards inside a session.
+with held as (
+    select id from sessions where namespace = $1 and id = any($2::text[]) order by id for update
+)
+update sessions
+set next_position = sessions.next_position + written.count,
+    updated_at = greatest(sessions.updated_at, now())
+from held
+join unnest($2::text[], $3::bigint[]) as written (id, count) on written.id = held.id
+where sessions.namespace = $1 and sessions.id = held.id
+returning sessions.id, sessions.user_id, sessions.next_position - written.count as first_position, sessions.updated_at;
+
+-- find
+-- One session.
+select id, user_id, title, metadata, created_at, updated_at
+from sessions
+where namespace = $1 and id = $2;
+
+-- recent_of_user
+-- A user's sessions, the last active first.
+select id, user_id, title, metadata, created_at, updated_at
+from sessions
+where namespace = $1 and user_id = $2
+order by updated_at desc, id
+limit $3;
