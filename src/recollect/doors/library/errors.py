@@ -1,0 +1,16 @@
+"""How the library door raises storage failures: as the exception that its contract's callers catch."""
+
+from sqlalchemy.exc import DatabaseError
+
+from recollect.errors import RecollectError
+
+
+class StorageError(RecollectError, DatabaseError):
+    """The database is unreachable, refused, or is not set up; the category is the cause."""
+
+    def __init__(self, cause: RecollectError) -> None:
+        DatabaseError.__init__(self, None, None, cause)
+        self.__cause__ = cause
+
+    def __str__(self) -> str:
+        return str(self.orig)

@@ -1,0 +1,246 @@
+"""MemoryManager: the async library of the memory-manager contract."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from opentelemetry.trace import Span
+from pydantic import TypeAdapter
+
+from recollect import checks, models
+from recollect import settings as environment
+from recollect.doors.library import spans
+from recollect.engine import Engine
+from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.flows.remember import Line, Turn
+from recollect.identifiers import uuid7
+from recollect.memory import documents, log
+from recollect.settings import Settings
+
+ROLES = ("user", "assistant", "system")
+ANONYMOUS = "anonymous"
+
+
+class MemoryManager:
+    """
+    Async memory abstraction layer for conversation history and semantic search.
+
+    With no argument it opens the memory that the environment names, or an embedded one, on first use.
+    Close it with `await memory.close()`, or use it as an async context manager.
+    """
+
+    def __init__(self, settings: Settings | None = None, *, namespace: str | None = None) -> None:
+        self._settings = settings
+        self._namespace = None if namespace is None else checks.namespace(namespace)
+        # An engine lives in the event loop that opened it; a manager may be used from several, one after the other.
+        self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> Self:
+        with _storage_failures():
+            await self._engine()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Finish accepted writes and let go of the database. The next call opens it again."""
+        opening = self._engines.pop(asyncio.get_running_loop(), None)
+        if opening is not None:
+            engine = await opening
+            await engine.close()
+
+    async def create_session(self, user_id: str, metadata: dict[str, Any] | None = None) -> UUID:
+        """Create a new session (optional; sessions auto-create on first message)."""
+        with _call("create_session") as span:
+            spans.annotate(span, {"user_id": str(user_id), "metadata_keys": spans.keys(metadata)})
+            checks.identifier(user_id, "user_id")
+            encoded = checks.metadata(metadata)
+            session_id = uuid7()
+            engine = await self._engine()
+            await engine.remember.session(self._scope(engine), str(session_id), user_id, metadata=encoded)
+            return session_id
+
+    async def store_message(
+        self, session_id: UUID, role: str, content: str, metadata: dict[str, Any] | None = None
+    ) -> UUID:
+        """Store a message in a session (auto-creates session if doesn't exist)."""
+        with _call("store_message") as span:
+            if span.is_recording():
+                spans.annotate(span, _message_attributes(session_id, role, content, metadata))
+            line = Line(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
+            turn = Turn(_session_key(session_id), (line,), opens_for=ANONYMOUS)
+            engine = await self._engine()
+            (message,) = await engine.remember.turn(self._scope(engine), turn)
+            return message.id
+
+    async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[models.Message]:
+        """Retrieve conversation history for a session (most recent N messages), oldest first."""
+        with _call("get_conversation_history") as span:
+            spans.annotate(span, {"session_id": str(session_id), "limit": limit})
+            checks.positive(limit, "limit")
+            key = _session_key(session_id)
+            engine = await self._engine()
+            async with engine.database.reading(self._scope(engine)) as db:
+                messages = await engine.log.recent(db, key, limit)
+            spans.annotate(span, {"result_count": len(messages)})
+            return _messages(session_id, messages)
+
+    async def store_document(
+        self, content: str, metadata: dict[str, Any] | None = None, embedding: list[float] | None = None
+    ) -> UUID:
+        """Store a document with optional vector embedding."""
+        with _call("store_document") as span:
+            if span.is_recording():
+                spans.annotate(span, _document_attributes(content, metadata, embedding))
+            checks.text(content, "content")
+            encoded = checks.metadata(metadata)
+            vector = None if embedding is None else checks.embedding(embedding, "embedding")
+            engine = await self._engine()
+            return await engine.remember.document(self._scope(engine), content, vector, encoded)
+
+    async def semantic_search(
+        self, query_embedding: list[float], top_k: int = 10, metadata_filters: dict[str, Any] | None = None
+    ) -> list[models.Document]:
+        """Perform semantic search using vector similarity (cosine distance)."""
+        with _call("semantic_search") as span:
+            spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
+            checks.positive(top_k, "top_k")
+            vector = checks.query_embedding(query_embedding, "query_embedding")
+            filters = checks.metadata(metadata_filters, "metadata_filters")
+            engine = await self._engine()
+            started = time.perf_counter()
+            async with engine.database.reading(self._scope(engine)) as db:
+                found = await engine.documents.nearest(db, vector, top_k, filters)
+            elapsed = (time.perf_counter() - started) * 1000
+            spans.annotate(span, {"result_count": len(found), "query_time_ms": elapsed})
+            return _documents(found)
+
+    async def temporal_query(
+        self, start_date: datetime, end_date: datetime, metadata_filters: dict[str, Any] | None = None
+    ) -> list[models.Document]:
+        """Query documents by date range and optional metadata filters, newest first."""
+        with _call("temporal_query") as span:
+            start, end = checks.time_range(start_date, end_date)
+            spans.annotate(
+                span,
+                {
+                    "start_date": start.isoformat(),
+                    "end_date": end.isoformat(),
+                    "filter_count": len(spans.keys(metadata_filters)),
+                },
+            )
+            filters = checks.metadata(metadata_filters, "metadata_filters")
+            engine = await self._engine()
+            async with engine.database.reading(self._scope(engine)) as db:
+                found = await engine.documents.between(db, start, end, filters)
+            spans.annotate(span, {"result_count": len(found)})
+            return _documents(found)
+
+    async def health_check(self) -> dict[str, Any]:
+        """Check database connectivity and return health status."""
+        with _call("health_check") as span:
+            engine = await self._engine()
+            versions = await engine.health()
+            spans.annotate(span, {"status": "healthy", "postgres_version": versions.postgres})
+            return {
+                "status": "healthy",
+                "postgres_version": versions.postgres,
+                "pgvector_version": versions.pgvector,
+            }
+
+    def _scope(self, engine: Engine) -> str:
+        return self._namespace or engine.settings.namespace
+
+    async def _engine(self) -> Engine:
+        loop = asyncio.get_running_loop()
+        opening = self._engines.get(loop)
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            opening = self._engines[loop] = loop.create_task(Engine.open(self._settings or environment.load()))
+        # A caller that is cancelled must not cancel the opening that others wait for.
+        return await asyncio.shield(opening)
+
+
+@contextmanager
+def _call(name: str) -> Iterator[Span]:
+    with _storage_failures(), spans.operation(name) as span:
+        yield span
+
+
+@contextmanager
+def _storage_failures() -> Iterator[None]:
+    try:
+        yield
+    except (Unavailable, Misconfigured, Conflict, LimitReached) as problem:
+        from recollect.doors.library.errors import StorageError  # sqlalchemy is slow to import
+
+        raise StorageError(problem) from problem
+
+
+def _session_key(session_id: UUID) -> str:
+    if not isinstance(session_id, UUID):
+        raise Invalid(f"session_id must be a UUID, not {type(session_id).__name__}")
+    return str(session_id)
+
+
+def _message_attributes(session_id: UUID, role: str, content: str, metadata: object) -> dict[str, spans.AttributeValue]:
+    return {
+        "session_id": str(session_id),
+        "role": str(role),
+        "content_length": len(content) if isinstance(content, str) else 0,
+        "metadata_keys": spans.keys(metadata if isinstance(metadata, dict) else None),
+        "has_metadata": metadata is not None,
+    }
+
+
+def _document_attributes(content: str, metadata: object, embedding: object) -> dict[str, spans.AttributeValue]:
+    return {
+        "content_length": len(content) if isinstance(content, str) else 0,
+        "has_embedding": embedding is not None,
+        "metadata_keys": spans.keys(metadata if isinstance(metadata, dict) else None),
+    }
+
+
+# Validating a list at once is several times quicker than building its models one by one.
+_as_messages = TypeAdapter(list[models.Message]).validate_python
+_as_documents = TypeAdapter(list[models.Document]).validate_python
+
+
+def _messages(session_id: UUID, messages: list[log.Message]) -> list[models.Message]:
+    return _as_messages(
+        [
+            {
+                "id": message.id,
+                "session_id": session_id,
+                "role": message.role,
+                "content": message.content,
+                "created_at": message.created_at,
+                "metadata_": message.metadata or {},
+            }
+            for message in messages
+        ]
+    )
+
+
+def _documents(found: list[documents.Document]) -> list[models.Document]:
+    return _as_documents(
+        [
+            {
+                "id": document.id,
+                "content": document.content,
+                "embedding": document.embedding,
+                "metadata_": document.metadata or {},
+                "created_at": document.created_at,
+                "updated_at": document.updated_at,
+            }
+            for document in found
+        ]
+    )
