@@ -1,0 +1,119 @@
+"""The schema and the statements would run distributed by namespace: read from the catalogue and the `.sql` files."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.engine import Engine
+from recollect.storage.sql import read_blocks
+
+# The ledger of migrations is the only table that no namespace owns.
+NOT_DISTRIBUTED = {"recollect_migrations"}
+
+PACKAGE = Path(recollect.__file__).parent
+STATEMENTS = {
+    f"{path.stem}.{name}": text
+    for path in sorted(PACKAGE.rglob("*.sql"))
+    if path.parent.name != "migrations"
+    for name, text in read_blocks(path).items()
+}
+MIGRATIONS = {path.name: path.read_text() for path in sorted((PACKAGE / "storage" / "migrations").glob("*.sql"))}
+
+
+def without_comments(sql: str) -> str:
+    return re.sub(r"--[^\n]*", "", sql)
+
+
+async def tables(engine: Engine) -> set[str]:
+    async with engine.database.unscoped() as connection:
+        rows = await connection.fetch(
+            "select relname from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
+        )
+    return {row["relname"] for row in rows} - NOT_DISTRIBUTED
+
+
+async def test_every_table_starts_with_namespace_and_has_a_primary_key(engine: Engine) -> None:
+    async with engine.database.unscoped() as connection:
+        for table in await tables(engine):
+            first = await connection.fetchval(
+                "select attname from pg_attribute where attrelid = $1::text::regclass and attnum = 1", table
+            )
+            assert first == "namespace", table
+            keys = await connection.fetchval(
+                "select count(*) from pg_constraint where conrelid = $1::text::regclass and contype = 'p'", table
+            )
+            assert keys == 1, f"{table} has no primary key"
+
+
+async def test_every_key_leads_with_namespace(engine: Engine) -> None:
+    async with engine.database.unscoped() as connection:
+        rows = await connection.fetch(
+            """
+            select c.relname as on_table, k.conname as name, a.attname as leads
+            from pg_constraint k
+            join pg_class c on c.oid = k.conrelid
+            join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+            where k.contype in ('p', 'u', 'f') and c.relnamespace = 'public'::regnamespace
+            union all
+            select c.relname, i.relname, a.attname
+            from pg_index x
+            join pg_class c on c.oid = x.indrelid
+            join pg_class i on i.oid = x.indexrelid
+            join pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[0]
+            where x.indisunique and c.relnamespace = 'public'::regnamespace
+            """
+        )
+    for row in rows:
+        if row["on_table"] not in NOT_DISTRIBUTED:
+            assert row["leads"] == "namespace", (row["on_table"], row["name"])
+
+
+async def test_every_content_table_forces_row_level_security(engine: Engine) -> None:
+    async with engine.database.unscoped() as connection:
+        for table in await tables(engine):
+            row = await connection.fetchrow(
+                "select relrowsecurity and relforcerowsecurity as forced from pg_class where oid = $1::text::regclass",
+                table,
+            )
+            assert row is not None
+            assert row["forced"], f"{table} has no forced policy"
+
+
+async def test_every_statement_names_namespace_for_every_table_it_touches(engine: Engine) -> None:
+    known = await tables(engine)
+    assert STATEMENTS
+    for name, text in STATEMENTS.items():
+        sql = without_comments(text)
+        touched = re.findall(r"\b(?:from|join|update|into)\s+(\w+)(?:\s+as)?(?:\s+(\w+))?", sql)
+        real = [(table, alias) for table, alias in touched if table in known]
+        assert real, f"{name} touches no table"
+        inserts = len(re.findall(r"\binsert into\b", sql))
+        bound = len(re.findall(r"\bnamespace\s*=\s*\$1\b", sql))
+        assert bound + inserts >= len(real), f"{name} reaches a table without namespace = $1"
+        for insert in re.findall(r"insert into \w+\s*\(([^)]*)\)", sql):
+            assert insert.split(",")[0].strip() == "namespace", f"{name} does not insert namespace first"
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_uses_nothing_that_citus_refuses(name: str) -> None:
+    sql = without_comments(STATEMENTS[name]).lower()
+    assert not re.search(r"\bmerge\b", sql)
+    assert "pg_advisory" not in sql
+    for assignment in re.findall(r"do update\s+set(.*?)(?:where|returning|;|$)", sql, re.S):
+        assert not re.search(r"\w+\s*\(", assignment), f"{name} calls a function in DO UPDATE SET"
+    for values in re.findall(r"\bvalues\b(.*?)(?:on conflict|returning|;|$)", sql, re.S):
+        assert "select" not in values, f"{name} has a subquery inside VALUES"
+    for returned in re.findall(r"\breturning\b(.*?)(?:;|\)\s|$)", sql, re.S):
+        assert not re.search(r"\b(now|clock_timestamp|random|gen_random_uuid)\s*\(", returned)
+
+
+@pytest.mark.parametrize("name", MIGRATIONS)
+def test_a_migration_makes_no_trigger(name: str) -> None:
+    assert "trigger" not in without_comments(MIGRATIONS[name]).lower()
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_a_violation_is_not_recognised_by_the_name_of_a_constraint(path: Path) -> None:
+    assert "constraint_name" not in path.read_text()

@@ -1,0 +1,79 @@
+"""One embedded server for the whole run, shared by every test process; a fresh namespace for every test."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Literal, cast
+from uuid import uuid4
+
+import pytest
+
+from recollect.doors.library.memory_manager import MemoryManager
+from recollect.engine import Engine
+from recollect.settings import Settings
+from recollect.storage import embedded
+from tests.waiting import wait_until
+
+_HOME = "RECOLLECT_TEST_HOME"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in list(os.environ):
+        if name.startswith("RECOLLECT_") and name != _HOME:
+            del os.environ[name]
+    if not hasattr(config, "workerinput"):
+        # Directly under the system's temporary directory, which any account can reach; pytest's own are private.
+        os.environ[_HOME] = tempfile.mkdtemp(prefix="recollect-test-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        home = Path(os.environ.pop(_HOME))
+        wait_until(lambda: not (home / "data" / "postmaster.pid").exists(), "the test server stops")
+        shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[embedded.Lease]:
+    with embedded.start(Path(os.environ[_HOME])) as lease:
+        yield lease
+
+
+@pytest.fixture
+def namespace() -> str:
+    return f"test-{uuid4()}"
+
+
+@pytest.fixture(params=["session", "transaction"])
+def pooling(request: pytest.FixtureRequest) -> Literal["session", "transaction"]:
+    """Everything runs with connections of our own and as behind a transaction pooler."""
+    return cast(Literal["session", "transaction"], request.param)
+
+
+@pytest.fixture
+def settings(
+    server: embedded.Lease,
+    namespace: str,
+    pooling: Literal["session", "transaction"],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Settings:
+    """The settings of this test, in the environment too, for child processes and for doors that read it."""
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
+    monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
+    monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)
+    return Settings()
+
+
+@pytest.fixture
+async def engine(settings: Settings) -> AsyncIterator[Engine]:
+    engine = await Engine.open(settings)
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture
+async def memory(settings: Settings) -> AsyncIterator[MemoryManager]:
+    async with MemoryManager(settings) as memory:
+        yield memory

@@ -1,0 +1,153 @@
+"""Contract context-manager-mcp: the synchronous service, as its examples call it."""
+
+import asyncio
+import json
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from recollect import ContextService, NotFound, Settings
+
+
+@pytest.fixture(autouse=True)
+def service(settings: Settings) -> Iterator[None]:
+    yield
+    ContextService.close()
+
+
+@pytest.fixture
+def conversation(service: None) -> dict[str, Any]:
+    return ContextService.create_conversation(user_id="user-456", title="Technical Discussion")
+
+
+def test_a_new_conversation_has_the_contracts_fields(conversation: dict[str, Any]) -> None:
+    assert list(conversation) == ["id", "user_id", "title", "created_at", "updated_at"]
+    assert UUID(conversation["id"])
+    assert conversation["user_id"] == "user-456"
+    assert conversation["title"] == "Technical Discussion"
+    assert datetime.fromisoformat(conversation["created_at"]).tzinfo is not None
+
+
+def test_a_title_is_optional() -> None:
+    assert ContextService.create_conversation("user-456")["title"] is None
+
+
+def test_an_interaction_returns_both_messages_and_its_time(conversation: dict[str, Any]) -> None:
+    result = ContextService.record_interaction(
+        conversation_id=conversation["id"],
+        user_message="What's the capital of France?",
+        assistant_response="The capital of France is Paris.",
+        metadata='{"model": "claude-opus", "tokens": 150}',
+    )
+    assert list(result) == ["conversation_id", "user_message", "assistant_message", "recorded_at"]
+    said, answered = result["user_message"], result["assistant_message"]
+    assert list(said) == ["id", "conversation_id", "role", "content", "metadata", "created_at"]
+    assert (said["role"], answered["role"]) == ("user", "assistant")
+    assert said["content"] == "What's the capital of France?"
+    assert json.loads(answered["metadata"]) == {"model": "claude-opus", "tokens": 150}
+    assert result["recorded_at"] == said["created_at"] == answered["created_at"]
+
+
+def test_the_history_rebuilds_the_context_oldest_first(conversation: dict[str, Any]) -> None:
+    for number in range(7):
+        ContextService.record_interaction(conversation["id"], f"question {number}", f"answer {number}")
+    history = ContextService.fetch_chat_history(conversation_id=conversation["id"], limit=4)
+    assert list(history) == [
+        "conversation_id",
+        "user_id",
+        "title",
+        "message_count",
+        "created_at",
+        "updated_at",
+        "messages",
+    ]
+    assert history["message_count"] == 4
+    assert [m["content"] for m in history["messages"]] == ["question 5", "answer 5", "question 6", "answer 6"]
+    assert history["messages"][0]["metadata"] is None
+    assert ContextService.fetch_chat_history(conversation["id"])["message_count"] == 10
+
+
+def test_recording_moves_the_time_of_the_conversation(conversation: dict[str, Any]) -> None:
+    result = ContextService.record_interaction(conversation["id"], "question", "answer")
+    found = ContextService.get_conversation(conversation["id"])
+    assert found["updated_at"] == result["recorded_at"] > found["created_at"]
+
+
+def test_conversations_are_listed_by_their_last_activity() -> None:
+    first, second, third = (ContextService.create_conversation("u", f"title {n}")["id"] for n in range(3))
+    ContextService.create_conversation("someone else")
+    ContextService.record_interaction(first, "question", "answer")
+    listed = ContextService.list_conversations(user_id="u", limit=20)
+    assert [c["id"] for c in listed] == [first, third, second]
+    assert [c["id"] for c in ContextService.list_conversations("u", limit=1)] == [first]
+    assert ContextService.list_conversations("nobody") == []
+
+
+@pytest.mark.parametrize("call", ["fetch_chat_history", "get_conversation", "record_interaction"])
+def test_an_unknown_conversation_is_a_value_error_with_the_contracts_text(call: str) -> None:
+    words = ("question", "answer") if call == "record_interaction" else ()
+    with pytest.raises(ValueError, match=r"^Conversation conv-404 not found$") as caught:
+        getattr(ContextService, call)("conv-404", *words)
+    assert isinstance(caught.value, NotFound)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 101])
+def test_a_limit_outside_one_to_one_hundred_is_refused(conversation: dict[str, Any], limit: int) -> None:
+    with pytest.raises(ValueError, match="between 1 and 100"):
+        ContextService.fetch_chat_history(conversation["id"], limit)
+    with pytest.raises(ValueError, match="between 1 and 100"):
+        ContextService.list_conversations("u", limit)
+
+
+@pytest.mark.parametrize(
+    ("said", "answered", "metadata", "named"),
+    [
+        ("", "answer", None, "user_message"),
+        ("question", "  ", None, "assistant_response"),
+        ("question", "answer", "{not json", "metadata"),
+        ("question", "answer", "[1, 2]", "metadata"),
+        ("question", "answer", '{"a": NaN}', "metadata"),
+        ("quest\x00ion", "answer", None, "user_message"),
+    ],
+)
+def test_a_bad_interaction_is_refused_whole(
+    conversation: dict[str, Any], said: str, answered: str, metadata: str | None, named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        ContextService.record_interaction(conversation["id"], said, answered, metadata)
+    assert ContextService.fetch_chat_history(conversation["id"])["messages"] == []
+
+
+def test_threads_may_share_the_service(conversation: dict[str, Any]) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda n: ContextService.record_interaction(conversation["id"], f"q{n}", f"a{n}"), range(48)))
+    messages = ContextService.fetch_chat_history(conversation["id"], 100)["messages"]
+    assert len(messages) == 96
+    for said, answered in zip(messages[::2], messages[1::2], strict=True):
+        assert (said["role"], answered["role"]) == ("user", "assistant")
+        assert said["content"][1:] == answered["content"][1:]
+
+
+async def test_it_works_inside_a_running_event_loop(conversation: dict[str, Any]) -> None:
+    ContextService.record_interaction(conversation["id"], "question", "answer")
+    history = await asyncio.to_thread(ContextService.fetch_chat_history, conversation["id"])
+    assert history["message_count"] == 2
+
+
+def _record_in_child(conversation_id: str) -> None:
+    ContextService.record_interaction(conversation_id, "from the child", "noted")
+
+
+def test_a_forked_child_has_a_service_of_its_own(conversation: dict[str, Any]) -> None:
+    child = multiprocessing.get_context("fork").Process(target=_record_in_child, args=(conversation["id"],))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    ContextService.record_interaction(conversation["id"], "from the parent", "noted")
+    messages = ContextService.fetch_chat_history(conversation["id"])["messages"]
+    assert [m["content"] for m in messages] == ["from the child", "noted", "from the parent", "noted"]

@@ -1,0 +1,87 @@
+"""The command line, run as a user runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.settings import Settings
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ | environment, check=False
+    )
+
+
+def test_help_lists_every_command_with_a_sentence(settings: Settings) -> None:
+    result = run("--help")
+    assert result.returncode == 0
+    for command in ("serve", "doctor", "migrate"):
+        assert command in result.stdout
+        assert run(command, "--help").returncode == 0
+
+
+def test_an_unknown_command_is_a_usage_error(settings: Settings) -> None:
+    result = run("remind")
+    assert result.returncode == 2
+    assert "No such command" in result.stderr
+
+
+def test_doctor_says_that_everything_needed_is_there(settings: Settings) -> None:
+    result = run("doctor")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "embedded, PostgreSQL 18" in result.stdout
+    assert "pgvector 0.8" in result.stdout
+    assert "row-level security binds this role" in result.stdout
+    assert "Everything needed is there." in result.stdout
+
+
+def test_doctor_exits_with_one_and_says_what_is_missing_without_the_password(
+    settings: Settings, tmp_path: Path
+) -> None:
+    result = run("doctor", RECOLLECT_DATABASE_URL=f"postgresql://me:hunter2@/db?host={tmp_path}")
+    assert result.returncode == 1
+    assert "MISSING" in result.stdout
+    assert "cannot be reached" in result.stdout
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_doctor_names_a_setting_that_is_wrong(settings: Settings) -> None:
+    result = run("doctor", RECOLLECT_DATABASE_CONNECTIONS="21")
+    assert result.returncode == 1
+    assert "RECOLLECT_DATABASE_CONNECTIONS" in result.stdout
+    assert "20" in result.stdout
+
+
+def test_doctor_says_when_redis_is_set_but_silent(settings: Settings) -> None:
+    result = run("doctor", RECOLLECT_REDIS_URL="redis://:hunter2@127.0.0.1:1/0")
+    assert result.returncode == 1
+    assert "RECOLLECT_REDIS_URL is set but nothing answers" in result.stdout
+    assert "hunter2" not in result.stdout
+
+
+def test_migrate_names_the_schema_version(settings: Settings) -> None:
+    result = run("migrate")
+    assert result.returncode == 0
+    assert result.stdout.startswith("Schema version ")
+
+
+def test_a_failure_is_one_sentence_and_exit_code_one(settings: Settings, tmp_path: Path) -> None:
+    result = run("migrate", RECOLLECT_DATABASE_URL=f"postgresql://me:hunter2@/db?host={tmp_path}")
+    assert result.returncode == 1
+    assert result.stderr.startswith("recollect: The database cannot be reached")
+    assert "Traceback" not in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+def test_the_module_can_be_run_too(settings: Settings) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "recollect", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("recollect, version ")

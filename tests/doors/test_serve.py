@@ -1,0 +1,106 @@
+"""`recollect serve` on a real socket."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from recollect.settings import Settings
+from tests.waiting import wait_until
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+
+
+@contextmanager
+def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    process = subprocess.Popen(
+        [RECOLLECT, "serve", "--port", "0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | environment,
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        while "listens on" not in first:
+            assert first, "the server stopped before it listened"
+            first = process.stdout.readline()
+        yield re.findall(r"http://\S+", first)[0], process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_health_is_ok_and_the_printed_example_works(settings: Settings) -> None:
+    with serving() as (url, process):
+        answer = httpx.get(f"{url}/health")
+        assert answer.status_code == 200
+        assert answer.json() == {"status": "ok"}
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"Try it:  curl {url}/health\n"
+
+
+def test_health_is_503_while_the_database_is_away_and_ok_again_after(
+    settings: Settings,
+) -> None:
+    home = Path(tempfile.mkdtemp(prefix="recollect-serve-"))
+    with serving(RECOLLECT_DATA_DIR=str(home)) as (url, _):
+        postmaster = int((home / "data" / "postmaster.pid").read_text().split("\n")[0])
+        os.kill(postmaster, signal.SIGKILL)
+        seen: list[int] = []
+
+        def status() -> int:
+            seen.append(httpx.get(f"{url}/health", timeout=60).status_code)
+            return seen[-1]
+
+        wait_until(lambda: status() == 200 and 503 in seen, "health was lost and found")
+        assert set(seen) <= {200, 503}
+    wait_until(lambda: not (home / "data" / "postmaster.pid").exists(), "the server stops")
+    shutil.rmtree(home)
+
+
+def test_a_stop_signal_ends_it_with_exit_code_zero(settings: Settings) -> None:
+    with serving() as (_, process):
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode in (0, -signal.SIGTERM)
+
+
+def test_a_port_that_is_taken_is_one_sentence(settings: Settings) -> None:
+    with serving() as (url, _):
+        port = url.rsplit(":", 1)[1]
+        result = subprocess.run([RECOLLECT, "serve", "--port", port], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 1
+        assert f"port {port}: Address already in use" in result.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_an_address_beyond_loopback_is_refused(settings: Settings, host: str) -> None:
+    result = subprocess.run([RECOLLECT, "serve", "--host", host], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "loopback" in result.stderr
+
+
+def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(settings: Settings, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [RECOLLECT, "serve", "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"RECOLLECT_DATABASE_URL": f"postgresql://me:hunter2@/db?host={tmp_path}"},
+    )
+    assert result.returncode == 1
+    assert "cannot be reached" in result.stderr
+    assert "hunter2" not in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,91 @@
+"""Connections, transactions and the categories of database failures."""
+
+import asyncio
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.errors import Invalid, Unavailable
+from recollect.flows.remember import Line, Turn
+from recollect.settings import Settings
+from recollect.storage.embedded import Lease
+from recollect.storage.sql import Query
+from tests.storage.databases import connect
+
+INSERT = Query("test.insert", "insert into sessions (namespace, id, user_id) values ($1, $2, $3)")
+COUNT = Query("test.count", "select count(*) from sessions where namespace = $1")
+SLOW = Query("test.slow", "select pg_sleep(30), $1::text")
+BAD_NUMBER = Query("test.bad", "select 1 / $2::int, $1::text")
+
+
+async def test_an_error_inside_a_transaction_undoes_all_of_it(engine: Engine, namespace: str) -> None:
+    async def write_and_fail() -> None:
+        async with engine.database.transaction(namespace) as tx:
+            await tx.all(INSERT, "s", "u")
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await write_and_fail()
+    async with engine.database.reading(namespace) as db:
+        assert (await db.one(COUNT))[0] == 0
+
+
+async def test_a_cancelled_transaction_is_undone_and_its_connection_is_usable_again(
+    engine: Engine, namespace: str
+) -> None:
+    entered = asyncio.Event()
+
+    async def write_and_wait() -> None:
+        async with engine.database.transaction(namespace) as tx:
+            await tx.all(INSERT, "s", "u")
+            entered.set()
+            await asyncio.Event().wait()
+
+    for _ in range(25):
+        entered.clear()
+        task = asyncio.create_task(write_and_wait())
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with engine.database.reading(namespace) as db:
+        assert (await db.one(COUNT))[0] == 0
+
+
+async def test_a_statement_that_takes_too_long_is_unavailable(settings: Settings, namespace: str) -> None:
+    engine = await Engine.open(settings.model_copy(update={"database_timeout_seconds": 0.5}))
+    with pytest.raises(Unavailable, match="in time"):
+        async with engine.database.reading(namespace) as db:
+            await db.all(SLOW)
+    await engine.close()
+
+
+async def test_an_error_of_the_data_is_invalid_and_names_the_statement(engine: Engine, namespace: str) -> None:
+    with pytest.raises(Invalid, match=r"test\.bad: division by zero"):
+        async with engine.database.reading(namespace) as db:
+            await db.all(BAD_NUMBER, 0)
+
+
+async def test_connections_that_the_server_ended_are_replaced(server: Lease, engine: Engine, namespace: str) -> None:
+    turn = Turn("session", (Line("user", "hello"),), opens_for="user")
+    await engine.remember.turn(namespace, turn)
+    admin = await connect(server.superuser)
+    async with engine.database.unscoped() as connection:
+        own = await connection.fetchval("select pg_backend_pid()")
+    await admin.execute("select pg_terminate_backend($1, 5000)", own)
+    await admin.close()
+    for _ in range(3):
+        try:
+            await engine.remember.turn(namespace, turn)
+            break
+        except Unavailable:
+            continue
+    async with engine.database.reading(namespace) as db:
+        assert len(await engine.log.recent(db, "session", 10)) == 2
+
+
+async def test_a_namespace_that_is_no_plain_name_is_refused(engine: Engine) -> None:
+    for bad in ("", "a b", "x'; drop table messages; --", "n" * 129, "-x", "\x00"):
+        with pytest.raises(Invalid, match="namespace"):
+            async with engine.database.transaction(bad):
+                pass

@@ -1,0 +1,75 @@
+"""One tenant can never see another: row-level security under every statement, on a raw connection."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from recollect.engine import Engine
+from recollect.flows.remember import Line, Turn
+from recollect.storage.embedded import Lease
+from tests.storage.databases import RawConnection, connect
+
+# Tables that hold no content: the ledger of migrations knows no namespace.
+WITHOUT_POLICY = {"recollect_migrations"}
+
+
+@pytest.fixture
+async def raw(server: Lease, engine: Engine) -> AsyncIterator[RawConnection]:
+    connection = await connect(server.connection)
+    yield connection
+    await connection.close()
+
+
+async def content_tables(raw: RawConnection) -> list[str]:
+    rows = await raw.fetch("select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace")
+    return sorted({row["relname"] for row in rows} - WITHOUT_POLICY)
+
+
+async def fill(engine: Engine, namespace: str) -> None:
+    turn = Turn("session", (Line("user", "a secret of this namespace"),), opens_for="user")
+    await engine.remember.turn(namespace, turn)
+    await engine.remember.document(namespace, "another secret", None, None)
+
+
+async def test_no_content_table_shows_a_row_to_another_namespace(
+    engine: Engine, namespace: str, raw: RawConnection
+) -> None:
+    await fill(engine, namespace)
+    tables = await content_tables(raw)
+    assert {"sessions", "messages", "documents"} <= set(tables)
+    for setting in (f"test-{uuid4()}", "", None):
+        if setting is not None:
+            await raw.execute("select set_config('recollect.namespace', $1, false)", setting)
+        for table in tables:
+            assert await raw.fetchval(f"select count(*) from {table}") == 0, (table, setting)
+            assert await raw.fetchval(f"select count(*) from {table} where namespace = $1", namespace) == 0
+            assert await raw.execute(f"delete from {table} where namespace = $1", namespace) == "DELETE 0"
+    await raw.execute("select set_config('recollect.namespace', $1, false)", namespace)
+    for table in tables:
+        assert await raw.fetchval(f"select count(*) from {table}") > 0, f"{table} is not filled by this test"
+
+
+async def test_a_row_cannot_be_written_into_another_namespace(
+    engine: Engine, namespace: str, raw: RawConnection
+) -> None:
+    await raw.execute("select set_config('recollect.namespace', $1, false)", f"test-{uuid4()}")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await raw.execute("insert into sessions (namespace, id, user_id) values ($1, 's', 'u')", namespace)
+
+
+async def test_one_pool_serves_two_namespaces_without_mixing_them(engine: Engine, namespace: str) -> None:
+    other = f"test-{uuid4()}"
+    for _ in range(3):
+        await fill(engine, namespace)
+        async with engine.database.reading(other) as db:
+            assert await engine.log.recent(db, "session", 10) == []
+        async with engine.database.reading(namespace) as db:
+            assert len(await engine.log.recent(db, "session", 10)) > 0
+
+
+async def test_the_role_of_the_embedded_server_is_ordinary(raw: RawConnection) -> None:
+    row = await raw.fetchrow("select rolsuper, rolbypassrls from pg_roles where rolname = current_user")
+    assert row is not None
+    assert tuple(row) == (False, False)

@@ -1,0 +1,53 @@
+"""Named SQL fails at import on whatever does not match its declaration."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SQL = "-- add\n-- Adds.\nselect 1;\n\n-- find\n-- Finds.\nselect 2;\n"
+
+
+def declare(tmp_path: Path, sql: str, *names: str) -> ModuleType:
+    (tmp_path / "thing.sql").write_text(sql)
+    source = "from recollect.storage.sql import Queries, Query\n\nclass Sql(Queries, file='thing.sql'):\n"
+    source += "".join(f"    {name}: Query\n" for name in names)
+    path = tmp_path / "thing.py"
+    path.write_text(source)
+    import importlib.util
+    import sys
+
+    spec = importlib.util.spec_from_file_location("thing_under_test", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["thing_under_test"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_declared_block_is_loaded_with_its_name_and_comment(tmp_path: Path) -> None:
+    module = declare(tmp_path, SQL, "add", "find")
+    assert module.Sql.add.name == "thing.add"
+    assert module.Sql.add.text == "-- Adds.\nselect 1;"
+    assert module.Sql.find.text == "-- Finds.\nselect 2;"
+
+
+def test_an_unknown_block_fails_at_import(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="no block named remove"):
+        declare(tmp_path, SQL, "add", "find", "remove")
+
+
+def test_an_unused_block_fails_at_import(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="nobody declares: find"):
+        declare(tmp_path, SQL, "add")
+
+
+def test_a_block_that_stands_twice_fails_at_import(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="two blocks named add"):
+        declare(tmp_path, SQL + "\n-- add\n-- Again.\nselect 3;\n", "add", "find")
+
+
+def test_a_block_without_a_description_fails_at_import(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="does not say what it is for"):
+        declare(tmp_path, "-- add\nselect 1;\n", "add")
