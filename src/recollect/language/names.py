@@ -1,0 +1,113 @@
+"""Whom a question names and whom it addresses."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from recollect.language.letters import SPACELESS
+from recollect.language.words import document_terms
+
+ROLES: Final = frozenset({"user", "assistant", "system", "tool"})  # speakers that are no one's name
+
+_NICKNAME_LETTERS: Final = 3  # "Mel" names Melanie
+_NICKNAME_CHARACTERS: Final = 2  # the same where a character is a syllable: 田中 names 田中太郎
+_UNCASED_LETTERS: Final = (2, 3, 4)  # of a name in scripts that run it together with the words around it
+_MOST_MENTIONS: Final = 500  # a question that is longer is a document
+_QUESTION_TAIL: Final = 200  # characters: a message asks if it ends with a question, more or less
+_QUESTION_MARKS: Final = ("?", "？", "؟")
+
+# A word that begins with a letter other than a small Latin one; whether it is a capital is asked afterwards.
+_WORD: Final = re.compile(r"\b(?=[^\W\d_a-z])\w[\w-]*(?:['’]s)?")
+_POSSESSIVE: Final = re.compile(r"['’]s$")
+_RUN_TOGETHER: Final = re.compile(f"[{SPACELESS}\uac00-\ud7a3]+")  # Korean glues its particles to names
+_ASKS_ASSISTANT: Final = re.compile(
+    r"\b(?:did|had|have) you (?:\w+ly )?"
+    r"(?:recommend|suggest|advise|say|tell|mention|propose|explain|provide|give|list|describe|write|show|share)"
+    r"|\byou(?:['’]ve| have| had)? (?:\w+ly )?"
+    r"(?:recommended|suggested|advised|said|told|mentioned|proposed|explained|provided|gave|given|"
+    r"listed|described|wrote|showed|shared|created|came up with)\b"
+    r"|\byour (?:\w+ )?(?:advice|recommendations?|suggestions?|answers?|response|reply|explanation)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPeople:
+    """The speakers that a question names, and the words it uses for them."""
+
+    speakers: frozenset[str]
+    said: tuple[str, ...]
+
+
+def title_case_candidates(question: str) -> list[str]:
+    """The words of a question that may be names, in lower case and without a possessive, each once.
+
+    Scripts without capitals: every word; where words run together, every piece of two to four characters.
+    """
+    return list(dict.fromkeys(name for _, name in _mentions(question)))
+
+
+def people_named(question: str, speakers: Iterable[str]) -> NamedPeople:
+    """The speakers whose name, or a word of it, stands in the question; else those whose name begins with a word."""
+    people = {speaker: speaker.lower().split() for speaker in speakers if speaker.lower() not in ROLES}
+    named: set[str] = set()
+    said: dict[str, None] = {}
+    for mention, name in _mentions(question):
+        if meant := _exactly(name, people) or _by_nickname(name, people):
+            named |= meant
+            said[mention] = None
+    return NamedPeople(frozenset(named), tuple(said))
+
+
+def without_names(question: str, said: Collection[str]) -> str:
+    """The question without those words; the whole question if they were all it asked for."""
+    plain = question
+    for word in sorted(said, key=len, reverse=True):
+        bounded = re.escape(word) if _RUN_TOGETHER.match(word) else rf"(?<!\w){re.escape(word)}(?!\w)"
+        plain = re.sub(bounded, " ", plain)
+    plain = " ".join(plain.split())
+    return plain if document_terms(plain) else question
+
+
+def asks_assistant(question: str) -> bool:
+    """Whether the question is about what the assistant itself has said."""
+    return _ASKS_ASSISTANT.search(question) is not None
+
+
+def asks(text: str) -> bool:
+    """Whether a message ends with a question, so that the next one may answer it."""
+    tail = text[-_QUESTION_TAIL:]
+    return any(mark in tail for mark in _QUESTION_MARKS)
+
+
+def _mentions(question: str) -> Iterable[tuple[str, str]]:
+    """Words that may be names, as written and as compared."""
+    return islice(_all_mentions(question), _MOST_MENTIONS)
+
+
+def _all_mentions(question: str) -> Iterator[tuple[str, str]]:
+    for match in _WORD.finditer(question):
+        word = match.group()
+        if word[0].isupper():
+            yield word, _POSSESSIVE.sub("", word).lower()
+        elif not word[0].islower():
+            yield from ((piece, piece.lower()) for piece in _uncased(word))
+
+
+def _uncased(word: str) -> Iterator[str]:
+    yield word
+    for run in _RUN_TOGETHER.findall(word):
+        for size in _UNCASED_LETTERS:
+            yield from (run[at : at + size] for at in range(len(run) - size + 1))
+
+
+def _exactly(name: str, people: dict[str, list[str]]) -> set[str]:
+    return {speaker for speaker, parts in people.items() if name in parts}
+
+
+def _by_nickname(name: str, people: dict[str, list[str]]) -> set[str]:
+    if len(name) < (_NICKNAME_CHARACTERS if _RUN_TOGETHER.match(name) else _NICKNAME_LETTERS):
+        return set()
+    return {speaker for speaker, parts in people.items() if any(part.startswith(name) for part in parts)}
