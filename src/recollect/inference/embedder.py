@@ -1,0 +1,36 @@
+"""The embedder protocol: what the rest of Recollect asks of any model that turns text into vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A string, so that importing the protocol does not import numpy.
+Vector: TypeAlias = "NDArray[np.float32]"
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors of one space."""
+
+    @property
+    def model_id(self) -> str:
+        """Names the space: vectors are only ever compared with vectors of the same id."""
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text, in the order given."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The vector to compare with those of documents."""
+
+
+def as_text(vector: Vector) -> str:
+    """A vector in the text form that pgvector reads; six digits are more than a halfvec keeps."""
+    return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"

