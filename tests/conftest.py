@@ -63,6 +63,8 @@ def settings(
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
     monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)
+    # A background indexer would also work for the namespaces of other tests; those that need meaning flush their own.
+    monkeypatch.setenv("RECOLLECT_INDEXER", "false")
     return Settings()
 
 

@@ -3,13 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Self
 
 from recollect import settings as environment
 from recollect.flows.conversations import Conversations
+from recollect.flows.indexing import Indexer
+from recollect.flows.maintenance import Maintenance
+from recollect.flows.recall import Recall
 from recollect.flows.remember import Remember
+from recollect.inference.embedder import Embedder
+from recollect.inference.local import LocalEmbedder
 from recollect.memory.documents import Documents
+from recollect.memory.giants import Giants
 from recollect.memory.log import Log
+from recollect.memory.passages import Passages
+from recollect.memory.search import Search
 from recollect.memory.sessions import Sessions
 from recollect.settings import Settings
 from recollect.storage import embedded
@@ -20,16 +29,30 @@ from recollect.storage.migrate import ServerVersions, check_server, migrate
 class Engine:
     """One memory: a database and everything that reads and writes it."""
 
-    def __init__(self, settings: Settings, database: Database, resources: AsyncExitStack) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, embedder: Embedder | None, resources: AsyncExitStack
+    ) -> None:
         self.settings = settings
         self.database = database
         self.sessions = Sessions()
         self.log = Log()
         self.documents = Documents()
-        self.remember = Remember(database, self.sessions, self.log, self.documents)
+        self.passages = Passages()
+        self.giants = Giants()
+        self.maintenance = Maintenance(database, self.giants, embedder)
+        self.indexer = Indexer(database, self.passages, embedder, indexed=self.maintenance.touch)
+        self.remember = Remember(
+            database, self.sessions, self.log, self.documents, self.passages, written=self.indexer.wake
+        )
         self.conversations = Conversations(database, self.sessions, self.log, self.remember)
+        self.recall = Recall(database, Search(), self.giants, embedder)
         self._resources = resources
+        self._resources.push_async_callback(self.maintenance.close)
+        self._resources.push_async_callback(self.indexer.close)
         self._resources.push_async_callback(self.remember.close)
+        if settings.indexer:
+            self.indexer.start()
+            self.maintenance.start()
 
     @classmethod
     async def open(cls, settings: Settings | None = None) -> Self:
@@ -38,7 +61,10 @@ class Engine:
         async with AsyncExitStack() as resources:
             database = await resources.enter_async_context(connected(settings))
             await migrate(database)
-            return cls(settings, database, resources.pop_all())
+            embedder = LocalEmbedder.locate(settings.embedding_model_path)
+            if embedder is not None:
+                resources.callback(embedder.close)
+            return cls(settings, database, embedder, resources.pop_all())
         raise AssertionError("an exit stack does not swallow errors")
 
     async def close(self) -> None:
@@ -58,7 +84,7 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
             target = {"dsn": settings.database_url.get_secret_value()}
         else:
             home = settings.data_dir or embedded.default_home()
-            lease = await asyncio.to_thread(embedded.start, home)
+            lease = await _leased(home)
             resources.callback(lease.release)
             target = lease.connection.target
         database = await Database.open(
@@ -69,3 +95,18 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
         )
         resources.push_async_callback(database.close)
         yield database
+
+
+async def _leased(home: Path) -> embedded.Lease:
+    """A lease, taken in a thread; a caller that is cancelled meanwhile must not leave it taken."""
+    starting = asyncio.ensure_future(asyncio.to_thread(embedded.start, home))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_release_unwanted)
+        raise
+
+
+def _release_unwanted(starting: "asyncio.Future[embedded.Lease]") -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        starting.result().release()

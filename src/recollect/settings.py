@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from recollect import checks
 from recollect.errors import Misconfigured
 
 MAX_CONNECTIONS = 20
@@ -14,7 +15,7 @@ MAX_CONNECTIONS = 20
 class Settings(BaseSettings):
     """What someone who deploys Recollect may choose; everything has a default that works on a laptop."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     database_url: SecretStr | None = Field(
         None, description="Any PostgreSQL >= 15 with pgvector >= 0.7; without it the embedded server is used"
@@ -26,11 +27,17 @@ class Settings(BaseSettings):
     database_timeout_seconds: float = Field(30.0, gt=0, description="How long one statement may take")
     data_dir: Path | None = Field(None, description="Home of the embedded server; by default the user's data directory")
     namespace: str = Field("default", description="Whose memory the library and the command line read and write")
+    embedding_model_path: Path | None = Field(
+        None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the one in the wheel"
+    )
+    indexer: bool = Field(True, description="Whether this process gives new passages their meaning in the background")
     host: str = Field("127.0.0.1", description="Address that `recollect serve` binds")
     port: int = Field(8000, ge=0, le=65535, description="Port that `recollect serve` binds")
     redis_url: SecretStr | None = Field(None, description="Optional Redis or Valkey for short-term buffers")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     log_format: Literal["text", "json"] = Field("text", description="'json' writes one object a line")
+
+    _namespace_is_usable = field_validator("namespace")(checks.namespace)
 
 
 def load() -> Settings:

@@ -42,7 +42,7 @@ class Conversations:
     async def create(self, namespace: str, user_id: str, title: str | None) -> Session:
         """A new, empty conversation."""
         checks.identifier(user_id, "user_id")
-        checks.optional_title(title, "title")
+        checks.optional_text(title, "title")
         return await self._remember.session(namespace, str(uuid7()), user_id, title)
 
     async def get(self, namespace: str, conversation_id: str) -> Session:
@@ -53,7 +53,6 @@ class Conversations:
 
     async def of_user(self, namespace: str, user_id: str, limit: int) -> list[Session]:
         """A user's conversations, the last active first."""
-        checks.identifier(user_id, "user_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
         async with self._database.reading(namespace) as db:
             return await self._sessions.recent_of_user(db, user_id, limit)
@@ -82,5 +81,5 @@ class Conversations:
 
 def _found(session: Session | None, conversation_id: str) -> Session:
     if session is None:
-        raise SessionNotFound(conversation_id)
+        raise SessionNotFound.named(conversation_id)
     return session

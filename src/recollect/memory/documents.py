@@ -31,11 +31,12 @@ class Document:
 class Documents:
     """Stores documents. Vectors and metadata arrive checked and encoded."""
 
-    async def add(self, tx: Transaction, content: str, embedding: str | None, metadata: str | None) -> UUID:
-        """Store one document."""
-        document_id = uuid7()
-        await tx.one(_Sql.add, document_id, content, embedding, metadata)
-        return document_id
+    async def add(
+        self, tx: Transaction, content: str, embedding: str | None, metadata: str | None
+    ) -> tuple[UUID, datetime]:
+        """Store one document; returns its id and its time."""
+        row = await tx.one(_Sql.add, uuid7(), content, embedding, metadata)
+        return row["id"], row["created_at"]
 
     async def nearest(
         self, db: Statements, query_embedding: str, limit: int, metadata_filter: str | None

@@ -2,15 +2,21 @@
 -- A document, with the caller's embedding if there is one.
 insert into documents (namespace, id, content, embedding, metadata)
 values ($1, $2, $3, $4::text::vector, $5::text::jsonb)
-returning id;
+returning id, created_at;
 
 -- nearest
 -- Documents by cosine distance in the caller's space; a zero vector has no direction and comes last.
-select id, content, embedding::text, metadata, created_at, updated_at
-from documents
-where namespace = $1 and embedding is not null and ($4::text is null or metadata @> $4::text::jsonb)
-order by embedding <=> $2::text::vector, id
-limit $3;
+select documents.id, content, embedding::text, metadata, created_at, updated_at
+from (
+    -- Chosen first, so that only the vectors that are returned are written out as text.
+    select id, embedding <=> $2::text::vector as distance
+    from documents
+    where namespace = $1 and embedding is not null and ($4::text is null or metadata @> $4::text::jsonb)
+    order by distance, id
+    limit $3
+) as nearest
+join documents on documents.namespace = $1 and documents.id = nearest.id
+order by nearest.distance, nearest.id;
 
 -- between
 -- Documents of a range of time, newest first.

@@ -1,19 +1,22 @@
 """The connection pool, transactions bound to one namespace, and the mapping of database errors to our categories."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, Self
 
 import asyncpg
 
 from recollect import checks
+from recollect.errors import Misconfigured, Unavailable
 from recollect.storage.failures import translated
 from recollect.storage.sql import Query
 
 Pooling = Literal["session", "transaction"]
 
 MAX_IDLE_SECONDS = 300.0
+
+_SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = 200"
 
 
 class Connection(asyncpg.Connection):
@@ -72,7 +75,7 @@ class Database:
         cls, target: Mapping[str, Any], *, pooling: Pooling = "session", connections: int = 10, timeout: float = 30.0
     ) -> Self:
         """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database."""
-        with translated("connect"):
+        with translated("connect"), _usable_target():
             pool = await asyncpg.create_pool(
                 **target,
                 min_size=1,
@@ -89,7 +92,8 @@ class Database:
 
     async def close(self) -> None:
         """Return every connection."""
-        await self._pool.close()
+        with translated("close"):
+            await self._pool.close()
 
     @asynccontextmanager
     async def transaction(self, namespace: str) -> AsyncIterator[Transaction]:
@@ -105,10 +109,13 @@ class Database:
                 if self._pooling == "transaction":
                     await _set_local_namespace(connection, namespace)
                 yield Transaction(connection, namespace)
-            except BaseException:
-                with translated("rollback"):
-                    if not connection.is_closed():
-                        await transaction.rollback()
+            except BaseException as problem:
+                try:
+                    with translated("rollback"):
+                        if not connection.is_closed():
+                            await transaction.rollback()
+                except Unavailable as failure:
+                    problem.add_note(str(failure))
                 raise
             with translated("commit"):
                 await transaction.commit()
@@ -126,12 +133,30 @@ class Database:
             yield Statements(connection, namespace)
 
     @asynccontextmanager
+    async def searching(self, namespace: str) -> AsyncIterator[Statements]:
+        """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
+        async with self.transaction(namespace) as transaction:
+            with translated("set plan mode"):
+                await transaction._connection.execute(_SEARCH_SETTINGS)
+            yield transaction
+
+    @asynccontextmanager
     async def unscoped(self) -> AsyncIterator[Connection]:
-        """A connection in a transaction with no namespace: for migrations and checks of the server, not for content."""
+        """A connection in a transaction, in whatever namespace it was last: for the schema and the server, not content.
+
+        A migration that changes rows must lift `force row level security` from their table while it does.
+        """
         async with self._connection() as connection:
             with translated("server"):
                 async with connection.transaction():
                     yield connection
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[Connection]:
+        """A connection outside any transaction: for statements that must not be in one, such as concurrent indexing."""
+        async with self._connection() as connection:
+            with translated("server"):
+                yield connection
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -146,6 +171,18 @@ class Database:
                 await self._pool.release(connection)
 
 
+@contextmanager
+def _usable_target() -> Iterator[None]:
+    """asyncpg refuses a malformed address with errors that may quote a part of its password."""
+    try:
+        yield
+    except ValueError:
+        raise Misconfigured(
+            "RECOLLECT_DATABASE_URL, or its TLS options, cannot be used: "
+            "it must look like postgresql://user:password@host:5432/database, with special characters escaped"
+        ) from None
+
+
 async def _prepare_connection(connection: Any) -> None:
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
 
@@ -153,6 +190,8 @@ async def _prepare_connection(connection: Any) -> None:
 async def _remember_namespace(connection: Connection, namespace: str) -> None:
     own = _underlying(connection)
     if own.namespace != namespace:
+        # Forgotten first: a caller that is cancelled in between cannot know what the server has set.
+        own.namespace = None
         with translated("set namespace"):
             await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
         own.namespace = namespace

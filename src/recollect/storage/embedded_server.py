@@ -64,8 +64,8 @@ def ensure_running(home: Home) -> None:
     with FileLock(home.open(home.path / "start.lock")) as turn:
         if not turn.take_exclusive(_RECOVERY_SECONDS):
             raise Unavailable(f"Another process does not finish starting the embedded server. {_last_words(home)}")
-        if _wait_for_answer(home) is _Answer.BARE:
-            with translated("preparing the embedded server"):
+        with translated("preparing the embedded server"):
+            if _wait_for_answer(home) is _Answer.BARE:
                 asyncio.run(_furnish(home))
 
 

@@ -23,15 +23,11 @@ _BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Raise a failure of the database inside this block as one of our categories, without any of its data."""
+    """Raise a failure of the database inside this block as one of our categories."""
     try:
         yield
     except asyncpg.PostgresError as problem:
         raise _category(problem)(_sentence(what, problem)) from problem
-    except asyncpg.ClientConfigurationError as problem:
-        raise Misconfigured(
-            "RECOLLECT_DATABASE_URL is not usable: it must look like postgresql://user:password@host:5432/database"
-        ) from problem
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         if isinstance(problem, ValueError):
             raise Invalid(f"The database cannot store a value given to {what}: {problem}") from problem

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncpg
+
 from recollect.errors import Misconfigured
 from recollect.storage.database import Connection, Database
 
@@ -12,6 +14,9 @@ MIN_PGVECTOR = (0, 7)
 
 # Any number that nothing else in the database uses; processes that start at once queue up behind it.
 _LOCK = 0x5265636F6C6C6563
+
+# A step may take long on a large database, and so may waiting for another process that takes it.
+_MIGRATION_SECONDS = 24 * 3600.0
 
 _LEDGER = """
 create table if not exists recollect_migrations (
@@ -47,13 +52,14 @@ def migrations() -> list[Migration]:
 
 async def migrate(database: Database) -> ServerVersions:
     """Check the server and apply what is missing, each step in one transaction; safe to run from many processes."""
+    async with database.unscoped() as connection:
+        await _ensure_pgvector(connection)
     versions = await check_server(database)
-    known = migrations()
-    for migration in await _pending(database, known):
+    for migration in await pending(database):
         async with database.unscoped() as connection:
-            await connection.execute("select pg_advisory_xact_lock($1)", _LOCK)
+            await _take_turns(connection)
             if migration.version > await _applied_version(connection):
-                await connection.execute(migration.text)
+                await connection.execute(migration.text, timeout=_MIGRATION_SECONDS)
                 await connection.execute(
                     "insert into recollect_migrations (version, name) values ($1, $2)",
                     migration.version,
@@ -63,58 +69,63 @@ async def migrate(database: Database) -> ServerVersions:
 
 
 async def check_server(database: Database) -> ServerVersions:
-    """Refuse a server that is too old, and make sure of pgvector or say who must install it."""
+    """Ask the server what it is, and refuse one that is too old; changes nothing."""
     async with database.unscoped() as connection:
-        postgres = str(await connection.fetchval("show server_version")).split(" ")[0]
-        if int(postgres.split(".")[0]) < MIN_POSTGRES:
-            raise Misconfigured(
-                f"The server runs PostgreSQL {postgres}; Recollect needs {MIN_POSTGRES} or newer. "
-                "Upgrade it, or unset RECOLLECT_DATABASE_URL to use the embedded server."
-            )
-        pgvector = await _pgvector_version(connection)
-    if tuple(map(int, re.findall(r"\d+", pgvector)[:2])) < MIN_PGVECTOR:
+        row = await connection.fetchrow(
+            """
+            select current_setting('server_version') as postgres, current_setting('server_version_num')::int as number,
+                   (select extversion from pg_extension where extname = 'vector') as pgvector
+            """
+        )
+    assert row is not None
+    if row["number"] < MIN_POSTGRES * 10_000:
         raise Misconfigured(
-            f"The database has pgvector {pgvector}; Recollect needs {'.'.join(map(str, MIN_PGVECTOR))} or newer. "
+            f"The server runs PostgreSQL {row['postgres']}; Recollect needs {MIN_POSTGRES} or newer. "
+            "Upgrade it, or unset RECOLLECT_DATABASE_URL to use the embedded server."
+        )
+    if row["pgvector"] is None:
+        raise Misconfigured(
+            "The database lacks the extension pgvector: run `recollect migrate`, which says what to do."
+        )
+    if tuple(map(int, re.findall(r"\d+", row["pgvector"])[:2])) < MIN_PGVECTOR:
+        raise Misconfigured(
+            f"The database has pgvector {row['pgvector']}, and Recollect needs {MIN_PGVECTOR[0]}.{MIN_PGVECTOR[1]}. "
             "Update the package on the server, then run, as the owner of the extension: ALTER EXTENSION vector UPDATE;"
         )
-    return ServerVersions(postgres, pgvector)
+    return ServerVersions(row["postgres"].split(" ")[0], row["pgvector"])
 
 
-async def _pgvector_version(connection: Connection) -> str:
-    installed = await connection.fetchval("select extversion from pg_extension where extname = 'vector'")
-    if installed is not None:
-        return str(installed)
-    row = await connection.fetchrow(
-        """
-        select current_database() as database, current_user as role, a.default_version, coalesce(v.trusted, false)
-               and has_database_privilege(current_database(), 'create') or r.rolsuper as allowed
-        from pg_roles r
-        left join pg_available_extensions a on a.name = 'vector'
-        left join pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
-        where r.rolname = current_user
-        """
-    )
-    assert row is not None
-    if row["default_version"] is None:
+async def _ensure_pgvector(connection: Connection) -> None:
+    """Create the extension if it is missing, or say which statement to run and who must."""
+    if await connection.fetchval("select exists (select from pg_extension where extname = 'vector')"):
+        return
+    database = await connection.fetchval("select current_database()")
+    if not await connection.fetchval("select exists (select from pg_available_extensions where name = 'vector')"):
         raise Misconfigured(
             "pgvector is not installed on the database server. Its administrator must install the package for this "
-            f"PostgreSQL version, then run in the database {row['database']}: CREATE EXTENSION vector;"
+            f"PostgreSQL version, then run in the database {database}: CREATE EXTENSION vector;"
         )
-    if not row["allowed"]:
+    await _take_turns(connection)
+    try:
+        await connection.execute("create extension if not exists vector")
+    except asyncpg.InsufficientPrivilegeError as problem:
         raise Misconfigured(
-            f"The database {row['database']} lacks the extension pgvector and the role {row['role']} may not create "
-            f"it. A superuser must run in {row['database']}: CREATE EXTENSION vector;"
-        )
-    await connection.execute("select pg_advisory_xact_lock($1)", _LOCK)
-    await connection.execute("create extension if not exists vector")
-    return str(await connection.fetchval("select extversion from pg_extension where extname = 'vector'"))
+            f"The database {database} lacks the extension pgvector, and this role may not create it. "
+            f"A superuser must run in {database}: CREATE EXTENSION vector;"
+        ) from problem
 
 
-async def _pending(database: Database, known: list[Migration]) -> list[Migration]:
+async def _take_turns(connection: Connection) -> None:
+    """Wait for other processes that change the schema; the lock goes with the transaction."""
+    await connection.execute("select pg_advisory_xact_lock($1)", _LOCK, timeout=_MIGRATION_SECONDS)
+
+
+async def pending(database: Database) -> list[Migration]:
+    """The steps that a database still lacks; one that is newer than the code is refused."""
+    known = migrations()
     async with database.unscoped() as connection:
         if await connection.fetchval("select to_regclass('recollect_migrations')") is None:
-            await connection.execute("select pg_advisory_xact_lock($1)", _LOCK)
-            await connection.execute(_LEDGER)
+            return known
         applied = await _applied_version(connection)
     newest = known[-1].version
     if applied > newest:
@@ -126,4 +137,5 @@ async def _pending(database: Database, known: list[Migration]) -> list[Migration
 
 
 async def _applied_version(connection: Connection) -> int:
+    await connection.execute(_LEDGER)
     return int(await connection.fetchval("select coalesce(max(version), 0) from recollect_migrations"))

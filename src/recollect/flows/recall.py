@@ -1,0 +1,256 @@
+"""Recall: a question in, the memories that answer it out, by words and by meaning together."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.flows import ranking
+from recollect.flows.ranking import Parts, Ranked
+from recollect.inference.embedder import Embedder, as_text
+from recollect.language import bm25, dates, names, words
+from recollect.language.tokens import estimate_tokens
+from recollect.memory.giants import Giants
+from recollect.memory.search import Lexical, Meaning, Nominee, Scope, Search, lexical_question
+from recollect.storage.database import Database
+
+KINDS = ("message", "document", "memory", "insight", "episode", "resource")
+
+CATEGORIES = ("semantic", "episodic", "fact", "preference")
+
+NOMINEES = 100
+MAX_TOP_K = 1000
+MAX_QUESTION_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
+
+    parts: Parts
+    matched_words: tuple[str, ...]
+    rank_by_words: int | None
+    rank_by_meaning: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One thing recalled, by the passage of it that matched best."""
+
+    kind: str
+    id: str
+    text: str
+    score: float
+    at: datetime
+    user_id: str
+    agent_id: str | None
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    category: str | None
+    metadata: dict[str, Any] | None
+    repeats: tuple[str, ...]
+    """Ids of other items that say the same in the same person's words, folded into this one."""
+    explanation: Explanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What was recalled, and what the answer could not see yet."""
+
+    memories: list[Memory]
+    pending: int
+    """Passages in scope that can be found by their words but not yet by their meaning."""
+    by_meaning: bool
+    """False when no embedding model is installed: then words alone decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    text: str
+    plain: str
+    terms: tuple[words.QueryTerm, ...]
+    signals: ranking.Signals
+
+
+@dataclass(frozen=True, slots=True)
+class _Legs:
+    words: Lexical
+    meaning: Meaning | None
+    ids_by_words: list[int]
+    ids_by_meaning: list[int]
+
+    def nominees(self) -> list[int]:
+        return list(dict.fromkeys([*self.ids_by_words, *self.ids_by_meaning]))
+
+
+class Recall:
+    """Reads passages only; every kind of memory is found the same way."""
+
+    def __init__(self, database: Database, search: Search, giants: Giants, embedder: Embedder | None) -> None:
+        self._database = database
+        self._search = search
+        self._giants = giants
+        self._embedder = embedder
+
+    async def recall(
+        self,
+        namespace: str,
+        question: str,
+        scope: Scope | None = None,
+        *,
+        top_k: int = 10,
+        token_budget: int | None = None,
+        explain: bool = False,
+    ) -> Recollection:
+        """The memories that answer a question, the best first, within a number and a budget of tokens."""
+        scope = scope or Scope()
+        _check(question, scope, top_k, token_budget)
+        asked = await self._understand(namespace, question, scope)
+        legs = await self._nominate(namespace, asked, scope)
+        async with self._database.searching(namespace) as db:
+            nominees = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
+            around = await self._search.around(
+                db,
+                ranking.places_around(nominees),
+                legs.words,
+                legs.meaning,
+                cosine_if_unknown=ranking.cosine_if_unknown(nominees),
+                lexical_weight=ranking.WORDS / legs.words.bound if legs.words.bound else 0.0,
+            )
+            pending = await self._search.pending(db, scope.owner)
+        places = {(message.session_id, message.position): message for message in around}
+        ranked = ranking.rank(nominees, legs.words.bound, places, asked.signals)
+        folded = _fold(ranked, top_k)
+        memories = [
+            _memory(item, repeats, _explanation(item, asked, legs) if explain else None) for item, repeats in folded
+        ]
+        return Recollection(_within(memories, token_budget), pending, self._embedder is not None)
+
+    async def _understand(self, namespace: str, question: str, scope: Scope) -> _Question:
+        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
+        speakers: set[str] = set()
+        if names.title_case_candidates(question):
+            async with self._database.searching(namespace) as db:
+                speakers = await self._search.speakers(db, scope.owner)
+        people = names.people_named(question, speakers)
+        plain = names.without_names(question, people.said)
+        terms = words.query_terms(plain)
+        if not terms:
+            plain, terms = question, words.query_terms(question)
+        signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
+        return _Question(question, plain, tuple(terms), signals)
+
+    async def _nominate(self, namespace: str, asked: _Question, scope: Scope) -> _Legs:
+        (lexical, by_words), (meaning, by_meaning) = await asyncio.gather(
+            self._by_words(namespace, asked, scope), self._by_meaning(namespace, asked, scope)
+        )
+        return _Legs(lexical, meaning, by_words, by_meaning)
+
+    async def _by_words(self, namespace: str, asked: _Question, scope: Scope) -> tuple[Lexical, list[int]]:
+        variants = [term.variants for term in asked.terms]
+        dimensions = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
+        async with self._database.searching(namespace) as db:
+            frequencies = await self._search.frequencies(db, dimensions)
+            lexical = lexical_question(namespace, scope.owner, variants, frequencies)
+            return lexical, await self._search.by_words(db, scope, lexical, NOMINEES)
+
+    async def _by_meaning(self, namespace: str, asked: _Question, scope: Scope) -> tuple[Meaning | None, list[int]]:
+        if self._embedder is None:
+            return None, []
+        vector = as_text(await self._embedder.embed_query(asked.plain))
+        meaning = Meaning(vector, self._embedder.model_id)
+        async with self._database.searching(namespace) as db:
+            giant = None
+            if scope.is_whole() and scope.kinds is None:
+                giant = await self._giants.find(db, scope.owner, meaning.model)
+            if giant is not None:
+                return meaning, await self._giants.nearest(db, giant, vector, NOMINEES)
+            return meaning, await self._search.by_meaning(db, scope, meaning, NOMINEES)
+
+
+def _check(question: str, scope: Scope, top_k: int, token_budget: int | None) -> None:
+    checks.text(question, "query")
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        raise Invalid(
+            f"query is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
+        )
+    if not any(character.isalnum() for character in question):
+        raise Invalid("query holds no letters or numbers to search by: ask in words")
+    checks.between(top_k, 1, MAX_TOP_K, "top_k")
+    if token_budget is not None:
+        checks.positive(token_budget, "token_budget")
+    for kind in scope.kinds or ():
+        checks.one_of(kind, KINDS, "kind")
+    for category in scope.categories or ():
+        checks.one_of(category, CATEGORIES, "category")
+    if scope.since is not None and scope.until is not None:
+        checks.time_range(scope.since, scope.until)
+
+
+def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:
+    """The best items; one that says the same as a better one, in the same person's words, goes behind that one."""
+    repeats: dict[tuple[object, ...], list[str]] = {}
+    first: list[tuple[Ranked, list[str]]] = []
+    for item in ranked:
+        passage = item.best
+        said = frozenset(words.document_terms(passage.text)) or passage.text
+        identity = (passage.kind, passage.owner, passage.speaker, passage.role, said)
+        if identity in repeats:
+            repeats[identity].append(passage.item_id)
+        elif len(first) < limit:
+            repeats[identity] = []
+            first.append((item, repeats[identity]))
+        else:
+            break
+    return [(item, tuple(others)) for item, others in first]
+
+
+def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
+    """The best memories that fit; one that does not is passed over for the next."""
+    if token_budget is None:
+        return memories
+    kept, left = [], token_budget
+    for memory in memories:
+        size = estimate_tokens(memory.text)
+        if size <= left:
+            kept.append(memory)
+            left -= size
+    return kept
+
+
+def _explanation(item: Ranked, asked: _Question, legs: _Legs) -> Explanation:
+    own = set(words.document_terms(item.best.text))
+    return Explanation(
+        parts=item.parts,
+        matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
+        rank_by_words=_rank(item.best, legs.ids_by_words),
+        rank_by_meaning=_rank(item.best, legs.ids_by_meaning),
+    )
+
+
+def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
+    return ids.index(nominee.id) + 1 if nominee.id in ids else None
+
+
+def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
+    passage = item.best
+    return Memory(
+        kind=passage.kind,
+        id=passage.item_id,
+        text=passage.text,
+        score=item.parts.total,
+        at=passage.at,
+        user_id=passage.owner,
+        agent_id=passage.agent_id,
+        session_id=passage.session_id,
+        role=passage.role,
+        speaker=passage.speaker,
+        category=passage.category,
+        metadata=passage.metadata,
+        repeats=repeats,
+        explanation=explanation,
+    )

@@ -1,0 +1,191 @@
+"""Passages: the one search index, written with every item, completed by the indexer, removed with the item."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.language import bm25, words
+from recollect.language.names import ROLES
+from recollect.language.passages import cut
+from recollect.storage.database import Database, Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+# The term that counts passages instead of a word.
+ALL_PASSAGES = 0
+
+
+class _Sql(Queries, file="passages.sql"):
+    add: Query
+    add_words: Query
+    enqueue: Query
+    of_items: Query
+    hold: Query
+    counted_weights: Query
+    remove: Query
+    remove_words: Query
+    remove_vectors: Query
+    remove_from_queue: Query
+    count_terms: Query
+    claim: Query
+    claim_uncounted: Query
+    texts: Query
+    add_vectors: Query
+    mark_counted: Query
+    waiting: Query
+    namespaces_with_work: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One passage of a text with its words, analysed before any transaction begins."""
+
+    text: str
+    terms: tuple[str, ...]
+    weights: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An item that is to be found again, with what a search may ask of it; metadata is JSON text."""
+
+    kind: str
+    item_id: str
+    excerpts: tuple[Excerpt, ...]
+    at: datetime
+    owner: str = ""
+    agent_id: str | None = None
+    session_id: str | None = None
+    position: int | None = None
+    role: str | None = None
+    speaker: str | None = None
+    category: str | None = None
+    metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A passage that this indexer works on until its transaction ends."""
+
+    id: int
+    kind: str
+    owner: str
+    text: str
+    terms: tuple[int, ...]
+    counted: bool
+
+
+def analyse(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:
+    """Cut a text into passages and weigh their words; a speaker's own name counts as a word of what was said."""
+    name = f"{speaker} " if speaker and speaker.lower() not in ROLES else ""
+    return tuple(_excerpt(passage, name) for passage in cut(text))
+
+
+def _excerpt(passage: str, name: str) -> Excerpt:
+    weights = bm25.saturated_weights(words.document_terms(name + passage))
+    return Excerpt(passage, tuple(weights), bm25.sparse_text(weights))
+
+
+class Passages:
+    """Writes and removes passages, and hands the indexer its work."""
+
+    async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
+        """Make items findable by their words now, and by their meaning soon."""
+        rows = [(source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts)]
+        inserted = await tx.all(
+            _Sql.add,
+            [source.kind for source, _, _ in rows],
+            [source.item_id for source, _, _ in rows],
+            [part for _, part, _ in rows],
+            [source.owner for source, _, _ in rows],
+            [source.agent_id for source, _, _ in rows],
+            [source.session_id for source, _, _ in rows],
+            [source.position for source, _, _ in rows],
+            [source.role for source, _, _ in rows],
+            [source.speaker for source, _, _ in rows],
+            [source.category for source, _, _ in rows],
+            [source.metadata for source, _, _ in rows],
+            [source.at for source, _, _ in rows],
+            [excerpt.text for _, _, excerpt in rows],
+        )
+        ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
+        places = [ids[source.item_id, part] for source, part, _ in rows]
+        await tx.all(
+            _Sql.add_words,
+            places,
+            [source.kind for source, _, _ in rows],
+            [_keys(tx.namespace, source.owner, excerpt.terms) for source, _, excerpt in rows],
+            [excerpt.weights for _, _, excerpt in rows],
+        )
+        await tx.all(_Sql.enqueue, places)
+
+    async def remove_items(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> int:
+        """Forget the passages of some items; returns how many there were."""
+        ids = [row["id"] for row in await tx.all(_Sql.of_items, kind, list(item_ids))]
+        await self.remove(tx, ids)
+        return len(ids)
+
+    async def remove(self, tx: Transaction, ids: Sequence[int]) -> None:
+        """Forget passages and all that was derived from them, counts included."""
+        await tx.all(_Sql.hold, ids)
+        counted = [_terms(row["weights"]) for row in await tx.all(_Sql.counted_weights, ids)]
+        if counted:
+            await self._count(tx, counted, sign=-1)
+        for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
+            await tx.all(statement, ids)
+
+    async def claim(self, tx: Transaction, limit: int, *, with_model: bool) -> list[Claim]:
+        """Take the newest waiting passages for this transaction; other indexers pass them over."""
+        rows = await tx.all(_Sql.claim if with_model else _Sql.claim_uncounted, limit)
+        counted = {row["id"]: row["counted"] for row in rows}
+        texts = await tx.all(_Sql.texts, list(counted))
+        return [
+            Claim(row["id"], row["kind"], row["owner"], row["text"], _terms(row["weights"]), counted[row["id"]])
+            for row in texts
+        ]
+
+    async def complete(self, tx: Transaction, claims: Sequence[Claim], model: str, vectors: Sequence[str]) -> None:
+        """Store the meaning of claimed passages, count their words, and take them off the queue."""
+        await tx.all(
+            _Sql.add_vectors,
+            [claim.id for claim in claims],
+            [claim.kind for claim in claims],
+            [claim.owner for claim in claims],
+            list(vectors),
+            model,
+        )
+        await tx.all(_Sql.remove_from_queue, [claim.id for claim in claims])
+        await self._count(tx, [claim.terms for claim in claims if not claim.counted])
+
+    async def count_only(self, tx: Transaction, claims: Sequence[Claim]) -> None:
+        """Without a model: count the words; the passages stay in the queue until there is one."""
+        await tx.all(_Sql.mark_counted, [claim.id for claim in claims])
+        await self._count(tx, [claim.terms for claim in claims])
+
+    async def waiting(self, db: Statements, at_most: int) -> int:
+        """How many passages of the namespace wait for the indexer, up to a bound."""
+        return int((await db.one(_Sql.waiting, at_most))["waiting"])
+
+    async def namespaces_with_work(self, database: Database) -> list[str]:
+        """Where the indexer has something to do; this alone looks across namespaces, and sees only their names."""
+        async with database.unscoped() as connection:
+            rows = await connection.fetch(_Sql.namespaces_with_work.text)
+        return [row["namespace"] for row in rows]
+
+    async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> None:
+        counts = Counter(term for terms in passages for term in terms)
+        counts[ALL_PASSAGES] = len(passages)
+        await tx.all(_Sql.count_terms, list(counts), [sign * count for count in counts.values()])
+
+
+def _keys(namespace: str, owner: str, terms: Iterable[str]) -> str:
+    keys = [bm25.key(namespace, None, term) for term in terms]
+    if owner:
+        keys += [bm25.key(namespace, owner, term) for term in terms]
+    return "{" + ",".join(map(str, keys)) + "}"
+
+
+def _terms(weights: str) -> tuple[int, ...]:
+    """The dimensions of a sparsevec in its text form."""
+    inside = weights[1 : weights.index("}")]
+    return tuple(int(entry.split(":")[0]) for entry in inside.split(",")) if inside else ()

@@ -1,0 +1,203 @@
+"""Search: two legs nominate passages, by words and by meaning, and one statement scores every nominee by both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from recollect.language import bm25
+from recollect.storage.database import Statements
+from recollect.storage.sql import Queries, Query
+
+# More speakers than this in one scope are too many to be people that a question calls by name.
+MAX_SPEAKERS = 500
+MAX_PENDING = 10_000
+
+# Candidates that the rarest words may bring; more frequent words only add to their scores.
+MAX_CANDIDATES = 20_000
+
+
+class _Sql(Queries, file="search.sql"):
+    frequencies: Query
+    by_words: Query
+    by_words_in_scope: Query
+    by_meaning: Query
+    by_meaning_in_scope: Query
+    score: Query
+    around: Query
+    speakers: Query
+    speakers_of_all: Query
+    pending: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look, in one namespace; None means anywhere. Metadata is JSON text that passages must contain."""
+
+    owner: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    kinds: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    metadata: str | None = None
+
+    def is_whole(self) -> bool:
+        """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
+        return not (self.agent_id or self.session_id or self.categories or self.since or self.until or self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """A question's words: the vector that scores, and the keys that find."""
+
+    vector: str
+    keys: list[int]
+    bound: float
+    """The score of a passage that holds every word many times; 0 when the question has no words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A question's vector, in the text form of halfvec, and the model whose space it is in."""
+
+    vector: str
+    model: str
+
+
+class Nominee(NamedTuple):
+    """A passage with both of its scores; without a vector yet, it has no cosine."""
+
+    id: int
+    kind: str
+    item_id: str
+    part: int
+    owner: str
+    agent_id: str | None
+    session_id: str | None
+    position: int | None
+    role: str | None
+    speaker: str | None
+    category: str | None
+    metadata: dict[str, Any] | None
+    at: datetime
+    text: str
+    lexical: float
+    cosine: float | None
+
+
+class Around(NamedTuple):
+    """A message next to a nominee."""
+
+    session_id: str
+    position: int
+    match: float
+    ending: str
+
+
+class Search:
+    """Reads passages; what a result is worth is decided by the flow."""
+
+    async def frequencies(self, db: Statements, terms: Sequence[int]) -> dict[int, int]:
+        """In how many passages of the namespace each term stands."""
+        return {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, list(terms))}
+
+    async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
+        """Passages that share words with the question, the best first."""
+        if not question.keys:
+            return []
+        if scope.is_whole():
+            rows = await db.all(_Sql.by_words, question.keys, question.vector, scope.kinds, limit)
+        else:
+            # One session or agent is small enough to score all of it; a time or a category is not.
+            keys = None if scope.agent_id or scope.session_id else question.keys
+            rows = await db.all(_Sql.by_words_in_scope, keys, question.vector, *_narrowed(scope, limit))
+        return [row["id"] for row in rows]
+
+    async def by_meaning(self, db: Statements, scope: Scope, question: Meaning, limit: int) -> list[int]:
+        """Passages near the question in meaning, the nearest first."""
+        if scope.is_whole():
+            rows = await db.all(_Sql.by_meaning, question.vector, question.model, scope.kinds, limit, scope.owner)
+        else:
+            rows = await db.all(_Sql.by_meaning_in_scope, question.vector, question.model, *_narrowed(scope, limit))
+        return [row["id"] for row in rows]
+
+    async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:
+        """Passages with both scores."""
+        vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
+        return [Nominee._make(row) for row in await db.all(_Sql.score, list(ids), words.vector, vector, model)]
+
+    async def around(
+        self,
+        db: Statements,
+        places: Sequence[tuple[str, int]],
+        words: Lexical,
+        meaning: Meaning | None,
+        *,
+        cosine_if_unknown: float,
+        lexical_weight: float,
+    ) -> list[Around]:
+        """Messages at some places of their sessions: cosine plus weighted words of their best passage."""
+        vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
+        rows = await db.all(
+            _Sql.around,
+            [session for session, _ in places],
+            [position for _, position in places],
+            words.vector,
+            vector,
+            model,
+            cosine_if_unknown,
+            lexical_weight,
+        )
+        return [Around._make(row) for row in rows]
+
+    async def speakers(self, db: Statements, owner: str | None) -> set[str]:
+        """Who spoke in this scope."""
+        if owner is None:
+            rows = await db.all(_Sql.speakers_of_all, MAX_SPEAKERS)
+        else:
+            rows = await db.all(_Sql.speakers, owner, MAX_SPEAKERS)
+        return {row["speaker"] for row in rows}
+
+    async def pending(self, db: Statements, owner: str | None) -> int:
+        """How many passages still wait for their meaning, up to a bound."""
+        return int((await db.one(_Sql.pending, owner, MAX_PENDING))["pending"])
+
+
+def lexical_question(
+    namespace: str, owner: str | None, variants_of_words: Sequence[Sequence[str]], frequencies: Mapping[int, int]
+) -> Lexical:
+    """Weigh a question's words by how rare they are, and find by the rarest until enough candidates may come."""
+    total = frequencies.get(0, 0)
+    weights: dict[str, float] = {}
+    bound = 0.0
+    rarity: list[tuple[int, Sequence[str]]] = []
+    for variants in variants_of_words:
+        df = max(sum(frequencies.get(bm25.dimension(variant), 0) for variant in variants), 1)
+        idf = bm25.idf(df, total)
+        bound += idf * (bm25.K1 + 1)
+        rarity.append((df, variants))
+        weights.update((variant, idf) for variant in variants)
+    keys: list[int] = []
+    candidates = 0
+    for df, variants in sorted(rarity, key=lambda entry: entry[0]):
+        if keys and candidates + df > MAX_CANDIDATES:
+            break
+        candidates += df
+        keys += [bm25.key(namespace, owner, variant) for variant in variants]
+    return Lexical(bm25.sparse_text(weights), keys, bound)
+
+
+def _narrowed(scope: Scope, limit: int) -> tuple[Any, ...]:
+    return (
+        scope.kinds,
+        limit,
+        scope.owner,
+        scope.agent_id,
+        scope.session_id,
+        scope.categories,
+        scope.since,
+        scope.until,
+        scope.metadata,
+    )

@@ -1,0 +1,60 @@
+"""Partial HNSW indexes on passage vectors: built without blocking writers, each for one owner up to a watermark."""
+
+import hashlib
+
+from recollect.storage.database import Database
+
+PREFIX = "giant_"
+
+# The server quotes the values itself: an index definition takes no parameters.
+_DEFINITION = """
+select format(
+    'create index concurrently %I on passage_vectors using hnsw ((embedding::halfvec(%s)) halfvec_cosine_ops) '
+    || 'where namespace = %L and model = %L and %s id <= %s',
+    $1::text, $2::int, $3::text, $4::text, case when $5::text is null then '' else format('owner = %L and', $5) end,
+    $6::bigint
+)
+"""
+_DROP = "select format('drop index concurrently if exists %I', $1::text)"
+_UNFINISHED = """
+select relname from pg_index join pg_class on pg_class.oid = indexrelid
+where not indisvalid and starts_with(relname, $1)
+  and not exists (select from pg_stat_progress_create_index where index_relid = indexrelid)
+"""
+_COUNT = "select count(*) from pg_class where relkind = 'i' and starts_with(relname, $1)"
+
+
+def name_for(namespace: str, model: str, owner: str | None, watermark: int) -> str:
+    """A name that says nothing about the owner."""
+    described = "\x00".join((namespace, model, "all" if owner is None else f"owner:{owner}"))
+    return f"{PREFIX}{hashlib.blake2b(described.encode(), digest_size=12).hexdigest()}_{watermark}"
+
+
+async def create(
+    database: Database, name: str, namespace: str, model: str, dimensions: int, owner: str | None, watermark: int
+) -> None:
+    """Build an index; takes minutes for millions of vectors, and nobody waits for it."""
+    async with database.alone() as connection:
+        statement = await connection.fetchval(_DEFINITION, name, dimensions, namespace, model, owner, watermark)
+        await connection.execute(statement, timeout=None)
+
+
+async def drop(database: Database, name: str) -> None:
+    """Remove an index that nobody uses any more."""
+    async with database.alone() as connection:
+        await connection.execute(await connection.fetchval(_DROP, name), timeout=None)
+
+
+async def drop_unfinished(database: Database) -> int:
+    """Remove what builders that were killed left behind."""
+    async with database.unscoped() as connection:
+        names = [row["relname"] for row in await connection.fetch(_UNFINISHED, PREFIX)]
+    for name in names:
+        await drop(database, name)
+    return len(names)
+
+
+async def count(database: Database) -> int:
+    """How many there are in the database."""
+    async with database.unscoped() as connection:
+        return int(await connection.fetchval(_COUNT, PREFIX))
