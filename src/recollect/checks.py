@@ -29,11 +29,9 @@ def namespace(value: str) -> str:
 
 def text(value: str, name: str) -> str:
     """Text to remember: not blank, storable as UTF-8, within the size limit."""
-    _storable(value, name)
+    _sized(value, name)
     if not value.strip():
         raise Invalid(f"{name} is empty: give it at least one character that is not white space")
-    if len(value) > MAX_TEXT_BYTES or len(value.encode()) > MAX_TEXT_BYTES:
-        raise Invalid(f"{name} is larger than the limit of {MAX_TEXT_MEGABYTES} MB: split it into several parts")
     return value
 
 
@@ -47,14 +45,9 @@ def identifier(value: str, name: str) -> str:
     return value
 
 
-def optional_title(value: str | None, name: str) -> str | None:
-    """A title may be missing; when given it must be storable and of a sensible length."""
-    if value is None:
-        return None
-    _storable(value, name)
-    if len(value) > MAX_IDENTIFIER_CHARACTERS:
-        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
-    return value
+def optional_text(value: str | None, name: str) -> str | None:
+    """Text that may be missing or blank, a title for example."""
+    return value if value is None or value == "" else _sized(value, name)
 
 
 def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | None:
@@ -63,27 +56,23 @@ def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | N
         return None
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise Invalid(f"{name} must be a JSON object: a mapping with text keys")
-    try:
-        encoded = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
-        size = len(encoded.encode())
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise Invalid(f"{name} is not JSON: {problem}") from problem
-    if "\\u0000" in encoded and _has_nul(value):
-        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
-    if size > MAX_METADATA_BYTES:
-        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
-    return encoded
+    return _json(dict(value), name)
+
+
+def metadata_filter(value: Mapping[str, Any] | None, name: str) -> str | None:
+    """What metadata must contain; an empty filter asks for nothing."""
+    return metadata(value, name) if value is None or value else None
 
 
 def metadata_text(value: str | None, name: str = "metadata") -> str | None:
-    """The same for contracts that pass metadata as JSON text."""
+    """For contracts that pass metadata as JSON text: any JSON value."""
     if value is None:
         return None
     try:
         decoded = json.loads(value)
     except (TypeError, ValueError, RecursionError) as problem:
         raise Invalid(f"{name} is not JSON: {problem}") from problem
-    return metadata(decoded, name)
+    return _json(decoded, name)
 
 
 def embedding(values: Sequence[float], name: str) -> str:
@@ -109,9 +98,9 @@ def query_embedding(values: Sequence[float], name: str) -> str:
 
 
 def positive(value: int, name: str) -> int:
-    """A count of at least one."""
+    """A count of at least one, in the range of PostgreSQL's integers."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
-        raise Invalid(f"{name} must be a whole number greater than 0, not {value!r}")
+        raise Invalid(f"{name} must be a whole number greater than 0 and below {2**31:,}, not {value!r}")
     return value
 
 
@@ -150,6 +139,26 @@ def time_range(start: datetime, end: datetime) -> tuple[datetime, datetime]:
 
 
 _LARGEST_FLOAT32 = 3.4028234e38
+
+
+def _json(value: object, name: str) -> str:
+    try:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        size = len(encoded.encode())
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise Invalid(f"{name} is not JSON: {problem}") from problem
+    if "\\u0000" in encoded and _has_nul(value):
+        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+    if size > MAX_METADATA_BYTES:
+        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
+    return encoded
+
+
+def _sized(value: str, name: str) -> str:
+    _storable(value, name)
+    if len(value) > MAX_TEXT_BYTES or len(value.encode()) > MAX_TEXT_BYTES:
+        raise Invalid(f"{name} is larger than the limit of {MAX_TEXT_MEGABYTES} MB: split it into several parts")
+    return value
 
 
 def _storable(value: str, name: str) -> None:

@@ -16,15 +16,12 @@ _SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"
 class ContractModel(BaseModel):
     """A record whose schema is written as the contract writes it: no generated titles, no defaults."""
 
-    model_config = ConfigDict(extra="forbid")
-
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core_schema))
         for described in schema["properties"].values():
             described.pop("title", None)
             described.pop("default", None)
-        schema.pop("additionalProperties", None)
         schema.pop("description", None)
         return {"$schema": _SCHEMA_DIALECT, **schema}
 
@@ -65,9 +62,11 @@ class Document(ContractModel):
 
 
 class ToolCall(BaseModel):
-    """One call of a tool that an agent made on the way to its answer."""
+    """One call of a tool that an agent made on the way to its answer, with whatever else its provider tells of it."""
 
-    name: str
+    model_config = ConfigDict(extra="allow")
+
+    name: str | None = None
     args: dict[str, Any] = Field(default_factory=dict)
     result: Any = None
 

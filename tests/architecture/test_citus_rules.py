@@ -1,6 +1,7 @@
 """The schema and the statements would run distributed by namespace: read from the catalogue and the `.sql` files."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from recollect.storage.sql import read_blocks
 # The ledger of migrations is the only table that no namespace owns.
 NOT_DISTRIBUTED = {"recollect_migrations"}
 
+# Derived from passages, without text: reads join passages, and a policy would keep the planner from the GIN index.
+DERIVED = {"passage_words", "passage_vectors", "passage_queue", "term_stats"}
+
+# The one statement that looks across namespaces, and sees only their names.
+ACROSS_NAMESPACES = {"passages.namespaces_with_work"}
+
 PACKAGE = Path(recollect.__file__).parent
 STATEMENTS = {
     f"{path.stem}.{name}": text
@@ -20,6 +27,12 @@ STATEMENTS = {
     for name, text in read_blocks(path).items()
 }
 MIGRATIONS = {path.name: path.read_text() for path in sorted((PACKAGE / "storage" / "migrations").glob("*.sql"))}
+
+
+TABLE_REFERENCE = re.compile(
+    r"\b(?:from|join|update)\s+(\w+)(?:\s+as)?"
+    r"(?:\s+(?!(?:set|where|on|join|left|cross|inner|order|group|limit|union|returning|for)\b)(\w+))?"
+)
 
 
 def without_comments(sql: str) -> str:
@@ -72,7 +85,7 @@ async def test_every_key_leads_with_namespace(engine: Engine) -> None:
 
 async def test_every_content_table_forces_row_level_security(engine: Engine) -> None:
     async with engine.database.unscoped() as connection:
-        for table in await tables(engine):
+        for table in await tables(engine) - DERIVED:
             row = await connection.fetchrow(
                 "select relrowsecurity and relforcerowsecurity as forced from pg_class where oid = $1::text::regclass",
                 table,
@@ -85,13 +98,20 @@ async def test_every_statement_names_namespace_for_every_table_it_touches(engine
     known = await tables(engine)
     assert STATEMENTS
     for name, text in STATEMENTS.items():
+        if name in ACROSS_NAMESPACES:
+            continue
         sql = without_comments(text)
-        touched = re.findall(r"\b(?:from|join|update|into)\s+(\w+)(?:\s+as)?(?:\s+(\w+))?", sql)
-        real = [(table, alias) for table, alias in touched if table in known]
-        assert real, f"{name} touches no table"
-        inserts = len(re.findall(r"\binsert into\b", sql))
-        bound = len(re.findall(r"\bnamespace\s*=\s*\$1\b", sql))
-        assert bound + inserts >= len(real), f"{name} reaches a table without namespace = $1"
+        assert not re.search(r"\bfrom\s+\w+(?:\s+\w+)?\s*,\s*\w+|\busing\s*\(", sql), f"{name} joins without `on`"
+        touched = TABLE_REFERENCE.findall(sql)
+        real = Counter(alias or table for table, alias in touched if table in known)
+        assert real or "insert into" in sql, f"{name} touches no table"
+        for alias, times in real.items():
+            bound = len(re.findall(rf"\b{alias}\.namespace\s*=\s*\$1\b", sql))
+            if sum(real.values()) == 1:
+                bound += len(re.findall(r"(?<![\w.])namespace\s*=\s*\$1\b", sql))
+            else:
+                bound += len(re.findall(rf"\bfrom {alias}\s+where namespace\s*=\s*\$1\b", sql))
+            assert bound >= times, f"{name} reaches {alias} without namespace = $1"
         for insert in re.findall(r"insert into \w+\s*\(([^)]*)\)", sql):
             assert insert.split(",")[0].strip() == "namespace", f"{name} does not insert namespace first"
 

@@ -22,7 +22,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 def test_help_lists_every_command_with_a_sentence(settings: Settings) -> None:
     result = run("--help")
     assert result.returncode == 0
-    for command in ("serve", "doctor", "migrate"):
+    for command in ("serve", "remember", "recall", "index", "bench", "doctor", "migrate"):
         assert command in result.stdout
         assert run(command, "--help").returncode == 0
 
@@ -57,6 +57,24 @@ def test_doctor_names_a_setting_that_is_wrong(settings: Settings) -> None:
     assert result.returncode == 1
     assert "RECOLLECT_DATABASE_CONNECTIONS" in result.stdout
     assert "20" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NAMESPACE", "a b"), ("DATABASE_URL", "postgresql://me:hun#ter2@host/db"), ("REDIS_URL", "redis://h:abc")],
+)
+def test_doctor_finds_settings_that_could_not_work(settings: Settings, name: str, value: str) -> None:
+    result = run("doctor", **{f"RECOLLECT_{name}": value})
+    assert result.returncode == 1, result.stdout
+    assert f"RECOLLECT_{name}" in result.stdout
+    assert "Traceback" not in result.stderr
+    assert "hun" not in result.stdout + result.stderr
+
+
+def test_an_empty_variable_counts_as_not_set(settings: Settings) -> None:
+    result = run("doctor", RECOLLECT_DATABASE_URL="", RECOLLECT_REDIS_URL="")
+    assert result.returncode == 0
+    assert "embedded, PostgreSQL 18" in result.stdout
 
 
 def test_doctor_says_when_redis_is_set_but_silent(settings: Settings) -> None:

@@ -110,7 +110,6 @@ def test_a_limit_outside_one_to_one_hundred_is_refused(conversation: dict[str, A
         ("", "answer", None, "user_message"),
         ("question", "  ", None, "assistant_response"),
         ("question", "answer", "{not json", "metadata"),
-        ("question", "answer", "[1, 2]", "metadata"),
         ("question", "answer", '{"a": NaN}', "metadata"),
         ("quest\x00ion", "answer", None, "user_message"),
     ],
@@ -121,6 +120,25 @@ def test_a_bad_interaction_is_refused_whole(
     with pytest.raises(ValueError, match=named):
         ContextService.record_interaction(conversation["id"], said, answered, metadata)
     assert ContextService.fetch_chat_history(conversation["id"])["messages"] == []
+
+
+def test_metadata_may_be_any_json(conversation: dict[str, Any]) -> None:
+    for given in ("[1, 2]", '"tag"', "5", '{"a": {"b": null}}'):
+        result = ContextService.record_interaction(conversation["id"], "question", "answer", given)
+        assert json.loads(result["user_message"]["metadata"]) == json.loads(given)
+
+
+def test_a_blank_user_has_no_conversations_and_a_title_may_be_long() -> None:
+    assert ContextService.list_conversations("") == []
+    assert ContextService.create_conversation("u", "t" * 5000)["title"] == "t" * 5000
+
+
+def test_closing_while_others_call_leaves_nobody_waiting(conversation: dict[str, Any]) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            calls = [threads.submit(ContextService.get_conversation, conversation["id"]) for _ in range(8)]
+            ContextService.close()
+            assert all(call.result(timeout=60)["id"] == conversation["id"] for call in calls)
 
 
 def test_threads_may_share_the_service(conversation: dict[str, Any]) -> None:

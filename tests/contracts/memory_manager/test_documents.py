@@ -69,6 +69,11 @@ async def test_metadata_filters_must_all_hold(memory: MemoryManager) -> None:
     assert [d.id for d in found] == [kept]
 
 
+async def test_an_empty_filter_asks_for_nothing(memory: MemoryManager) -> None:
+    document = await memory.store_document("no metadata", None, unit(2))
+    assert [d.id for d in await memory.semantic_search(unit(2), metadata_filters={})] == [document]
+
+
 async def test_a_temporal_query_gives_newest_first_and_keeps_both_ends(memory: MemoryManager) -> None:
     ids = [await memory.store_document(f"document {n}") for n in range(3)]
     everything = await memory.temporal_query(datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))

@@ -1,5 +1,7 @@
 """Contract memory-manager: which exception a caller catches."""
 
+import pickle
+import traceback
 from pathlib import Path
 from uuid import uuid4
 
@@ -8,6 +10,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import DatabaseError
 
 from recollect import MemoryManager, RecollectError, Settings
+from recollect.flows.remember import SessionNotFound
 
 PASSWORD = "hunter2-very-secret"
 
@@ -37,11 +40,37 @@ async def test_bad_input_is_a_value_error_even_when_the_database_is_away(tmp_pat
         await MemoryManager(unreachable(tmp_path)).store_message(uuid4(), "nobody", "hello")
 
 
-async def test_a_url_that_is_none_is_named_without_its_value() -> None:
-    memory = MemoryManager(Settings(database_url=SecretStr(f"mysql://someone:{PASSWORD}@host/db")))
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"mysql://someone:{PASSWORD}@host/db",
+        f"postgresql://someone:{PASSWORD}#x@host/db",
+        f"postgresql://someone:{PASSWORD}@host:abc/db",
+        f"postgresql://someone:{PASSWORD}@[::1/db",
+    ],
+)
+async def test_a_url_that_is_none_is_named_without_its_value(url: str) -> None:
+    memory = MemoryManager(Settings(database_url=SecretStr(url)))
     with pytest.raises(DatabaseError, match="RECOLLECT_DATABASE_URL") as caught:
         await memory.health_check()
-    assert PASSWORD not in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in shown
+    assert PASSWORD[:7] not in str(caught.value)
+
+
+async def test_closing_after_a_failed_opening_is_quiet(tmp_path: Path) -> None:
+    memory = MemoryManager(unreachable(tmp_path))
+    with pytest.raises(DatabaseError):
+        await memory.health_check()
+    await memory.close()
+
+
+async def test_errors_travel_between_processes(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError) as caught:
+        await MemoryManager(unreachable(tmp_path)).health_check()
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    missing = SessionNotFound.named("c1")
+    assert str(pickle.loads(pickle.dumps(missing))) == "Conversation c1 not found"
 
 
 async def test_entering_a_manager_reports_an_unreachable_database(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recollect import Invalid, MemoryManager
 from recollect.checks import MAX_TEXT_BYTES
+from recollect.flows.remember import Line, Turn
 
 storable_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1).filter(
     str.strip
@@ -172,6 +173,27 @@ async def test_any_text_and_any_json_come_back_unchanged(
     (message,) = await memory.get_conversation_history(session)
     assert message.content == content
     assert message.metadata_ == (metadata or {})
+
+
+async def test_messages_to_old_and_new_sessions_at_once_leave_no_gap(memory: MemoryManager) -> None:
+    old = uuid4()
+    await memory.store_message(old, "user", "first")
+    for _ in range(5):
+        await asyncio.gather(
+            memory.store_message(old, "user", "more"), *(memory.store_message(uuid4(), "user", "new") for _ in range(3))
+        )
+    engine = await memory._engine()
+    async with engine.database.reading(engine.settings.namespace) as db:
+        assert [m.position for m in await engine.log.recent(db, str(old), 10)] == list(range(6))
+
+
+async def test_a_role_of_another_door_is_shown_as_the_systems(memory: MemoryManager) -> None:
+    session = uuid4()
+    engine = await memory._engine()
+    line = Line("tool", "a result", "[1]")
+    await engine.remember.turn(engine.settings.namespace, Turn(str(session), (line,), opens_for="user"))
+    (message,) = await memory.get_conversation_history(session)
+    assert (message.role, message.metadata_) == ("system", {"value": [1]})
 
 
 async def test_a_manager_without_arguments_works_and_can_be_reopened(namespace: str, memory: MemoryManager) -> None:

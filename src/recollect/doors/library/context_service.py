@@ -6,7 +6,6 @@ from typing import Any
 
 from recollect.doors.library.background import background
 from recollect.flows import conversations
-from recollect.flows.conversations import Interaction
 from recollect.memory.log import Message
 from recollect.memory.sessions import Session
 
@@ -21,8 +20,7 @@ class ContextService:
     @staticmethod
     def fetch_chat_history(conversation_id: str, limit: int = conversations.DEFAULT_HISTORY) -> dict[str, Any]:
         """The last messages of a conversation, oldest first, with what is known of it."""
-        engine = background.engine()
-        history = background.run(engine.conversations.history(engine.settings.namespace, conversation_id, limit))
+        history = background.call(lambda e: e.conversations.history(e.settings.namespace, conversation_id, limit))
         session = history.conversation
         return {
             "conversation_id": session.id,
@@ -39,10 +37,9 @@ class ContextService:
         conversation_id: str, user_message: str, assistant_response: str, metadata: str | None = None
     ) -> dict[str, Any]:
         """Save a user message and its answer, both or neither."""
-        engine = background.engine()
-        interaction: Interaction = background.run(
-            engine.conversations.record(
-                engine.settings.namespace, conversation_id, user_message, assistant_response, metadata
+        interaction = background.call(
+            lambda e: e.conversations.record(
+                e.settings.namespace, conversation_id, user_message, assistant_response, metadata
             )
         )
         return {
@@ -55,20 +52,17 @@ class ContextService:
     @staticmethod
     def create_conversation(user_id: str, title: str | None = None) -> dict[str, Any]:
         """A new, empty conversation for a user."""
-        engine = background.engine()
-        return _conversation(background.run(engine.conversations.create(engine.settings.namespace, user_id, title)))
+        return _conversation(background.call(lambda e: e.conversations.create(e.settings.namespace, user_id, title)))
 
     @staticmethod
     def get_conversation(conversation_id: str) -> dict[str, Any]:
         """A conversation without its messages."""
-        engine = background.engine()
-        return _conversation(background.run(engine.conversations.get(engine.settings.namespace, conversation_id)))
+        return _conversation(background.call(lambda e: e.conversations.get(e.settings.namespace, conversation_id)))
 
     @staticmethod
     def list_conversations(user_id: str, limit: int = conversations.DEFAULT_CONVERSATIONS) -> list[dict[str, Any]]:
         """A user's conversations, the last active first."""
-        engine = background.engine()
-        sessions = background.run(engine.conversations.of_user(engine.settings.namespace, user_id, limit))
+        sessions = background.call(lambda e: e.conversations.of_user(e.settings.namespace, user_id, limit))
         return [_conversation(session) for session in sessions]
 
     @staticmethod

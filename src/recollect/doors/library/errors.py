@@ -1,5 +1,7 @@
 """How the library door raises storage failures: as the exception that its contract's callers catch."""
 
+from typing import cast
+
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import RecollectError
@@ -11,6 +13,10 @@ class StorageError(RecollectError, DatabaseError):
     def __init__(self, cause: RecollectError) -> None:
         DatabaseError.__init__(self, None, None, cause)
         self.__cause__ = cause
+
+    def __reduce__(self) -> tuple[type["StorageError"], tuple[RecollectError]]:
+        """Built from the cause alone, also in another process."""
+        return type(self), (cast(RecollectError, self.orig),)
 
     def __str__(self) -> str:
         return str(self.orig)

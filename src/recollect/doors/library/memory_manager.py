@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -18,9 +18,11 @@ from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.flows.recall import Recollection
 from recollect.flows.remember import Line, Turn
 from recollect.identifiers import uuid7
 from recollect.memory import documents, log
+from recollect.memory.search import Scope
 from recollect.settings import Settings
 
 ROLES = ("user", "assistant", "system")
@@ -54,9 +56,10 @@ class MemoryManager:
     async def close(self) -> None:
         """Finish accepted writes and let go of the database. The next call opens it again."""
         opening = self._engines.pop(asyncio.get_running_loop(), None)
-        if opening is not None:
-            engine = await opening
-            await engine.close()
+        if opening is not None and not _failed(opening):
+            with _storage_failures():
+                engine = await opening
+                await engine.close()
 
     async def create_session(self, user_id: str, metadata: dict[str, Any] | None = None) -> UUID:
         """Create a new session (optional; sessions auto-create on first message)."""
@@ -115,7 +118,7 @@ class MemoryManager:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             checks.positive(top_k, "top_k")
             vector = checks.query_embedding(query_embedding, "query_embedding")
-            filters = checks.metadata(metadata_filters, "metadata_filters")
+            filters = checks.metadata_filter(metadata_filters, "metadata_filters")
             engine = await self._engine()
             started = time.perf_counter()
             async with engine.database.reading(self._scope(engine)) as db:
@@ -129,21 +132,63 @@ class MemoryManager:
     ) -> list[models.Document]:
         """Query documents by date range and optional metadata filters, newest first."""
         with _call("temporal_query") as span:
-            start, end = checks.time_range(start_date, end_date)
             spans.annotate(
                 span,
                 {
-                    "start_date": start.isoformat(),
-                    "end_date": end.isoformat(),
+                    "start_date": spans.moment(start_date),
+                    "end_date": spans.moment(end_date),
                     "filter_count": len(spans.keys(metadata_filters)),
                 },
             )
-            filters = checks.metadata(metadata_filters, "metadata_filters")
+            start, end = checks.time_range(start_date, end_date)
+            filters = checks.metadata_filter(metadata_filters, "metadata_filters")
             engine = await self._engine()
             async with engine.database.reading(self._scope(engine)) as db:
                 found = await engine.documents.between(db, start, end, filters)
             spans.annotate(span, {"result_count": len(found)})
             return _documents(found)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: UUID | str | None = None,
+        kinds: Sequence[str] | None = None,
+        categories: Sequence[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        metadata_filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        token_budget: int | None = None,
+        explain: bool = False,
+    ) -> Recollection:
+        """Recall what answers a question, from everything that was stored, by words and by meaning together."""
+        with _call("recall") as span:
+            spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
+            scope = Scope(
+                owner=user_id,
+                agent_id=agent_id,
+                session_id=None if session_id is None else str(session_id),
+                kinds=None if kinds is None else tuple(kinds),
+                categories=None if categories is None else tuple(categories),
+                since=None if since is None else checks.utc(since, "since"),
+                until=None if until is None else checks.utc(until, "until"),
+                metadata=checks.metadata_filter(metadata_filters, "metadata_filters"),
+            )
+            engine = await self._engine()
+            recollection = await engine.recall.recall(
+                self._scope(engine), query, scope, top_k=top_k, token_budget=token_budget, explain=explain
+            )
+            spans.annotate(span, {"result_count": len(recollection.memories), "pending": recollection.pending})
+            return recollection
+
+    async def flush(self) -> None:
+        """Return when everything stored so far can be recalled by its meaning too."""
+        with _call("flush"):
+            engine = await self._engine()
+            await engine.indexer.flush(self._scope(engine))
 
     async def health_check(self) -> dict[str, Any]:
         """Check database connectivity and return health status."""
@@ -163,10 +208,16 @@ class MemoryManager:
     async def _engine(self) -> Engine:
         loop = asyncio.get_running_loop()
         opening = self._engines.get(loop)
-        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+        if opening is None or _failed(opening):
+            for gone in [other for other in self._engines if other.is_closed()]:
+                del self._engines[gone]
             opening = self._engines[loop] = loop.create_task(Engine.open(self._settings or environment.load()))
         # A caller that is cancelled must not cancel the opening that others wait for.
         return await asyncio.shield(opening)
+
+
+def _failed(opening: "asyncio.Task[Engine]") -> bool:
+    return opening.done() and (opening.cancelled() or opening.exception() is not None)
 
 
 @contextmanager
@@ -220,14 +271,22 @@ def _messages(session_id: UUID, messages: list[log.Message]) -> list[models.Mess
             {
                 "id": message.id,
                 "session_id": session_id,
-                "role": message.role,
+                # Other doors know more roles; here they are things that the system says.
+                "role": message.role if message.role in ROLES else "system",
                 "content": message.content,
                 "created_at": message.created_at,
-                "metadata_": message.metadata or {},
+                "metadata_": _as_object(message.metadata),
             }
             for message in messages
         ]
     )
+
+
+def _as_object(metadata: object) -> dict[str, Any]:
+    """Metadata as this contract has it; another lets it be any JSON value."""
+    if metadata is None:
+        return {}
+    return metadata if isinstance(metadata, dict) else {"value": metadata}
 
 
 def _documents(found: list[documents.Document]) -> list[models.Document]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
@@ -33,6 +34,13 @@ def annotate(span: Span, attributes: Mapping[str, AttributeValue]) -> None:
 def keys(metadata: Mapping[str, object] | None) -> list[str]:
     """The names in some metadata, never its values."""
     return sorted(map(str, metadata)) if isinstance(metadata, Mapping) else []
+
+
+def moment(value: object) -> str:
+    """A time as ISO 8601, one without a zone as UTC; what is no time stays what it is."""
+    if not isinstance(value, datetime):
+        return str(value)
+    return (value.replace(tzinfo=UTC) if value.tzinfo is None else value).isoformat()
 
 
 def _describe(span: Span, name: str, *, success: bool) -> None:

@@ -1,0 +1,92 @@
+"""`recollect bench retrieval`: store a corpus of conversations, ask its questions, write what was recalled."""
+
+import asyncio
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+from uuid import uuid4
+
+import click
+
+from recollect import checks
+from recollect import settings as environment
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.ranking import ASSISTANT
+from recollect.flows.remember import Line, Turn
+from recollect.memory.search import Scope
+
+RANKED = 100
+
+
+def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    """Store the corpus in a new namespace; one that is named and holds it already is only asked."""
+    asyncio.run(_retrieval(corpus, questions, out, namespace))
+
+
+async def _retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    engine = await Engine.open(environment.load().model_copy(update={"indexer": False}))
+    try:
+        chosen = namespace or f"bench-{uuid4()}"
+        asked = list(_rows(questions))
+        if not await _holds(engine, chosen, asked[0]["conversation"]):
+            await _store(engine, chosen, list(_rows(corpus)))
+        await _index(engine, chosen)
+        with out.open("w", encoding="utf-8") as run_file:
+            await _ask(engine, chosen, asked, run_file)
+        click.echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
+    finally:
+        await engine.close()
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except ValueError as problem:
+                    raise Invalid(f"{path} is not JSON Lines: {problem}") from problem
+
+
+async def _holds(engine: Engine, namespace: str, conversation: str) -> bool:
+    async with engine.database.reading(namespace) as db:
+        return bool(await engine.sessions.recent_of_user(db, conversation, 1))
+
+
+async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]) -> None:
+    """Each conversation is its own owner; the order of the file is the order of the talk."""
+    by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for turn in turns:
+        by_session[turn["conversation"], turn["session"]].append(turn)
+    with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
+        for (conversation, session), said in sessions:
+            lines = tuple(_line(turn) for turn in said)
+            await engine.remember.turn(namespace, Turn(f"{conversation}/{session}", lines, opens_for=conversation))
+
+
+def _line(turn: dict[str, Any]) -> Line:
+    speaker = turn["speaker"]
+    role = ASSISTANT if speaker.lower() == ASSISTANT else "user"
+    named = None if speaker.lower() in (ASSISTANT, "user") else speaker
+    at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
+    return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
+
+
+async def _index(engine: Engine, namespace: str) -> None:
+    waiting = await engine.indexer.waiting(namespace)
+    with click.progressbar(length=waiting, label="Indexing") as bar:
+        await engine.indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
+
+
+async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], run_file: TextIO) -> None:
+    with click.progressbar(asked, label="Asking  ") as questions:
+        for question in questions:
+            scope = Scope(owner=question["conversation"])
+            found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
+            ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
+            run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")

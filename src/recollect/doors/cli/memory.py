@@ -1,0 +1,123 @@
+"""`recollect remember` and `recollect recall`: one memory in, the memories that answer a question out."""
+
+import asyncio
+import dataclasses
+import json
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from recollect import checks
+from recollect import settings as environment
+from recollect.engine import Engine
+from recollect.flows.recall import Memory, Recollection
+from recollect.memory.search import Scope
+from recollect.settings import Settings
+
+MAX_SHOWN_CHARACTERS = 300
+
+
+def remember(text: str) -> None:
+    """Store one text as a document."""
+    click.echo(asyncio.run(_remember(text)))
+
+
+def recall(
+    question: str,
+    *,
+    user: str | None,
+    session: str | None,
+    kinds: Sequence[str],
+    top_k: int,
+    token_budget: int | None,
+    as_json: bool,
+    explain: bool,
+) -> None:
+    """Print what was recalled."""
+    scope = Scope(owner=user, session_id=session, kinds=tuple(kinds) or None)
+    found = asyncio.run(
+        _recall(question, scope, top_k=top_k, token_budget=token_budget, explain=explain or not as_json)
+    )
+    if as_json:
+        click.echo(json.dumps(_as_json(found, explain), ensure_ascii=False, indent=2, default=str))
+    else:
+        _print_table(found, explain)
+
+
+async def _remember(text: str) -> str:
+    checks.text(text, "text")
+    engine = await _engine()
+    try:
+        return str(await engine.remember.document(engine.settings.namespace, text, None, None))
+    finally:
+        await engine.close()
+
+
+async def _recall(question: str, scope: Scope, **options: Any) -> Recollection:
+    engine = await _engine()
+    try:
+        return await engine.recall.recall(engine.settings.namespace, question, scope, **options)
+    finally:
+        await engine.close()
+
+
+async def _engine() -> Engine:
+    """Without an indexer: a command that lives for a moment would only begin work that it cannot finish."""
+    settings: Settings = environment.load()
+    return await Engine.open(settings.model_copy(update={"indexer": False}))
+
+
+def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:
+    document = dataclasses.asdict(found)
+    for memory in document["memories"]:
+        if not explain:
+            del memory["explanation"]
+    return document
+
+
+def _print_table(found: Recollection, explain: bool) -> None:
+    width = shutil.get_terminal_size().columns
+    for place, memory in enumerate(found.memories, 1):
+        said_by = memory.speaker or memory.role or memory.kind
+        head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}"
+        click.echo(click.style(head, dim=True))
+        for line in _wrapped(_shortened(memory.text), width - 6):
+            click.echo("     " + _highlighted(line, memory))
+        if explain and memory.explanation is not None:
+            click.echo(click.style("     " + _explained(memory), dim=True))
+    if not found.memories:
+        click.echo("Nothing found.")
+    if found.pending:
+        click.echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
+    if not found.by_meaning:
+        click.echo("No embedding model is installed, so words alone decided: `recollect doctor` says more.")
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 20)) or [""]
+
+
+def _highlighted(line: str, memory: Memory) -> str:
+    """Words that the question shares, in bold; a stem shows itself by its first letters."""
+    matched = memory.explanation.matched_words if memory.explanation else ()
+    if not matched:
+        return line
+    pattern = re.compile("|".join(rf"\b{re.escape(word[: max(3, len(word) - 2)])}\w*" for word in matched), re.I)
+    return pattern.sub(lambda match: click.style(match.group(), bold=True), line)
+
+
+def _explained(memory: Memory) -> str:
+    assert memory.explanation is not None
+    parts = dataclasses.asdict(memory.explanation.parts)
+    shown = "  ".join(f"{name} {value:.2f}" for name, value in parts.items() if value)
+    ranks = (memory.explanation.rank_by_words or "-", memory.explanation.rank_by_meaning or "-")
+    return f"{shown}  | rank by words {ranks[0]}, by meaning {ranks[1]}"

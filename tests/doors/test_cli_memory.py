@@ -1,0 +1,80 @@
+"""`recollect remember`, `recall` and `index`, run as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.settings import Settings
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ)
+
+
+def test_what_one_command_remembers_another_recalls(settings: Settings) -> None:
+    stored = run("remember", "The wifi password is on the fridge.")
+    assert stored.returncode == 0, stored.stderr
+    found = json.loads(run("recall", "Where is the wifi password?", "--json").stdout)
+    assert [memory["id"] for memory in found["memories"]] == [stored.stdout.strip()]
+    assert found["pending"] == 1
+    assert "explanation" not in found["memories"][0]
+
+
+def test_indexing_lets_it_be_found_by_meaning(settings: Settings) -> None:
+    run("remember", "My physician told me to sleep more.")
+    run("remember", "The fence is painted green.")
+    assert run("index").stdout == f"2 passage(s) of namespace '{settings.namespace}' wait to be indexed.\n"
+    indexed = run("index", "--wait")
+    assert indexed.returncode == 0, indexed.stderr
+    assert "Indexed. 0 passage(s) wait." in indexed.stdout
+    found = json.loads(run("recall", "What did the doctor advise?", "--json", "--explain").stdout)
+    assert found["memories"][0]["text"] == "My physician told me to sleep more."
+    assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
+
+
+def test_a_table_shows_the_memory_and_says_what_is_pending(settings: Settings) -> None:
+    run("remember", "Grandmother's recipe needs two eggs.")
+    shown = run("recall", "How many eggs?", "--explain").stdout
+    assert "Grandmother's recipe needs two eggs." in shown
+    assert "rank by words 1" in shown
+    assert "1 passage(s) are found by their words only so far" in shown
+    assert run("recall", "submarine").stdout.startswith("Nothing found.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("remember", "  "), "text is empty"),
+        (("recall", ""), "query is empty"),
+        (("recall", "tea", "--top-k", "1001"), "top_k must be between 1 and 1000"),
+        (("recall", "tea", "--kind", "dream"), "kind must be one of"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(
+    settings: Settings, arguments: tuple[str, ...], sentence: str
+) -> None:
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_benchmark_stores_asks_and_writes_a_run(settings: Settings, tmp_path: Path) -> None:
+    turns = [
+        {"speaker": "Caroline", "text": "I adopted a puppy called Bruno."},
+        {"speaker": "Melanie", "text": "My sister moved to Norway."},
+    ]
+    common = {"conversation": "c1", "session": "s1", "time": "2023-05-08T13:56"}
+    corpus, questions, out = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl", tmp_path / "run.jsonl"
+    corpus.write_text("\n".join(json.dumps(common | turn | {"turn": f"t{n}"}) for n, turn in enumerate(turns)))
+    questions.write_text(json.dumps({"conversation": "c1", "id": "q1", "question": "Which dog did Caroline adopt?"}))
+    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    assert json.loads(out.read_text()) == {"id": "q1", "ranked": ["t0", "t1"]}
