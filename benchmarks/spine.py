@@ -21,7 +21,7 @@ TEXT = "The user prefers a window seat and would rather fly in the morning than 
 
 async def run(report: Report, home: Path) -> None:
     print("spine")
-    settings = Settings(data_dir=home)
+    settings = Settings(data_dir=home, indexer=False)
     async with MemoryManager(settings) as memory:
         engine = await memory._engine()
         await set_namespace_everywhere(engine)

@@ -1,0 +1,233 @@
+"""Recall among a million passages, writes with passages, and the indexer."""
+
+import asyncio
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Report, percentiles
+from recollect import Settings
+from recollect.engine import Engine
+from recollect.flows.remember import Line, Remember, Turn
+from recollect.inference import wordpiece
+from recollect.inference.embedder import as_text
+from recollect.inference.local import LocalEmbedder
+from recollect.language import bm25, words
+from recollect.memory.passages import ALL_PASSAGES, Passages, Source, analyse
+from recollect.memory.passages import _Sql as passages_sql
+from recollect.memory.search import Meaning, Scope, Search, lexical_question
+from recollect.storage.database import Transaction
+
+TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES", "1000000"))
+OWNERS = {"owner-1k": 1_000, "owner-10k": 10_000, "owner-100k": 100_000}
+CROWD_SIZE = 1_000
+CHUNK = 5_000
+VOCABULARY = 30_000
+BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
+QUESTIONS = 60
+WRITERS = 16
+WRITES = 600
+
+_chance = random.Random(7)
+_words = [f"{_chance.choice('bcdfgklmnprst')}{_chance.choice('aeiou')}{n:x}" for n in range(VOCABULARY)]
+_zipf = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
+
+VECTORS = """
+insert into passage_vectors (namespace, id, kind, owner, model, embedding)
+select namespace, id, kind, owner, $2,
+       (select array_agg(random()::real - 0.5) from generate_series(1, 384) where passages.id > 0)::halfvec
+from passages where namespace = $1
+"""
+
+
+class NoPassages(Passages):
+    """What writing costs without the search index."""
+
+    async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
+        return
+
+
+async def run(report: Report, home: Path) -> None:
+    print("recall")
+    engine = await Engine.open(Settings(data_dir=home, indexer=False))
+    try:
+        await writes(report, engine)
+        await indexer(report, engine)
+        await latency(report, engine)
+    finally:
+        await engine.close()
+
+
+def sentence(count: int) -> str:
+    return " ".join(_chance.choices(_words, cum_weights=_zipf, k=count))
+
+
+def question() -> str:
+    """Words that people ask for: not the most frequent ones."""
+    return " ".join(_chance.choices(_words[50:], cum_weights=_zipf[50:], k=5))
+
+
+async def fill(engine: Engine, namespace: str, owners: dict[str, int]) -> None:
+    """Passages with real words and random vectors; embedding a million texts would take hours."""
+    owner_of = [owner for owner, count in owners.items() for _ in range(count)]
+    _chance.shuffle(owner_of)
+    counts: Counter[int] = Counter()
+    for start in range(0, len(owner_of), CHUNK):
+        sources = []
+        for number, owner in enumerate(owner_of[start : start + CHUNK], start):
+            excerpts = analyse(sentence(_chance.randrange(8, 20)))
+            at = BEGINNING + timedelta(minutes=number)
+            session = f"{owner}-{number // 40}"
+            sources.append(
+                Source(
+                    "message", str(number), excerpts, at, owner, session_id=session, position=number % 40, role="user"
+                )
+            )
+            counts.update(bm25.dimension(term) for term in excerpts[0].terms)
+        async with engine.database.transaction(namespace) as tx:
+            await engine.passages.add(tx, sources)
+        print(f"\r  filling {namespace}: {start + len(sources):,}", end="", flush=True)
+    counts[ALL_PASSAGES] = len(owner_of)
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(passages_sql.count_terms, list(counts), list(counts.values()))
+    async with engine.database.alone() as connection:
+        await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
+        connection._con.namespace = namespace  # type: ignore[attr-defined]
+        await connection.execute(VECTORS, namespace, engine.recall._embedder.model_id, timeout=3600)  # type: ignore[union-attr]
+        await connection.execute("delete from passage_queue where namespace = $1", namespace, timeout=600)
+        await connection.execute("vacuum analyze passages, passage_words, passage_vectors, term_stats", timeout=3600)
+    print()
+
+
+async def latency(report: Report, engine: Engine) -> None:
+    await fill(engine, "alone", {"owner-10k": 10_000})
+    await measure(report, engine, "alone", "owner-10k", "10k passages, alone in the table", "")
+    crowd = {f"crowd-{n}": CROWD_SIZE for n in range((TOTAL - sum(OWNERS.values())) // CROWD_SIZE)}
+    await fill(engine, "shared", OWNERS | crowd)
+    for owner, bar in zip(OWNERS, ("40 ms", "50 ms", "120 ms"), strict=True):
+        if owner == "owner-100k":
+            await tend(report, engine)
+        await measure(report, engine, "shared", owner, f"{owner[6:]} passages among {TOTAL:,}", f"p95 <= {bar}")
+    await recall_under_load(report, engine)
+
+
+async def tend(report: Report, engine: Engine) -> None:
+    started = time.perf_counter()
+    made = await engine.maintenance.tend("shared")
+    report.add(f"building {len(made)} indexes for giants", f"{time.perf_counter() - started:.0f} s")
+
+
+async def measure(report: Report, engine: Engine, namespace: str, owner: str, what: str, bar: str) -> None:
+    embedder = engine.recall._embedder
+    assert embedder is not None
+    scope = Scope(owner=owner)
+    await percentiles(lambda: engine.recall.recall(namespace, question(), scope), 10)
+    p50, p95 = await percentiles(lambda: engine.recall.recall(namespace, question(), scope), QUESTIONS)
+    report.add(f"recall, {what}", f"p50 {p50:.1f} ms, p95 {p95:.1f} ms", bar)
+    embed = await percentiles(lambda: embedder.embed_query(question()), QUESTIONS)
+    legs = {"words": by_words, "meaning": by_meaning}
+    parts = [f"query embedding p95 {embed[1]:.1f} ms"]
+    for name, leg in legs.items():
+        leg50, leg95 = await percentiles(await leg(engine, namespace, owner), QUESTIONS)
+        parts.append(f"raw {name} leg p50 {leg50:.1f} p95 {leg95:.1f} ms")
+    report.add(f"  of which, {what}", ", ".join(parts))
+
+
+async def by_words(engine: Engine, namespace: str, owner: str) -> Callable[[], Awaitable[Any]]:
+    search = Search()
+
+    async def leg() -> None:
+        variants = [term.variants for term in words.query_terms(question())]
+        async with engine.database.searching(namespace) as db:
+            dimensions = [0, *(bm25.dimension(v) for group in variants for v in group)]
+            lexical = lexical_question(namespace, owner, variants, await search.frequencies(db, dimensions))
+            await search.by_words(db, Scope(owner=owner), lexical, 100)
+
+    return leg
+
+
+async def by_meaning(engine: Engine, namespace: str, owner: str) -> Callable[[], Awaitable[Any]]:
+    embedder, search = engine.recall._embedder, Search()
+    assert embedder is not None
+    meaning = Meaning(as_text(await embedder.embed_query(question())), embedder.model_id)
+
+    async def leg() -> None:
+        async with engine.database.searching(namespace) as db:
+            giant = await engine.giants.find(db, owner, meaning.model)
+            if giant is not None:
+                await engine.giants.nearest(db, giant, meaning.vector, 100)
+            else:
+                await search.by_meaning(db, Scope(owner=owner), meaning, 100)
+
+    return leg
+
+
+async def write_all(remember: Remember, namespace: str, texts: Sequence[str]) -> float:
+    """Messages per second of many callers at once."""
+
+    async def writer(number: int) -> None:
+        for text in texts[number::WRITERS]:
+            await remember.turn(namespace, Turn(f"session-{number}", (Line("user", text),), opens_for=f"user-{number}"))
+
+    started = time.perf_counter()
+    await asyncio.gather(*map(writer, range(WRITERS)))
+    return len(texts) / (time.perf_counter() - started)
+
+
+async def writes(report: Report, engine: Engine) -> None:
+    texts = [sentence(15) for _ in range(WRITERS * WRITES)]
+    bare = Remember(engine.database, engine.sessions, engine.log, engine.documents, NoPassages(), written=lambda: None)
+    await write_all(engine.remember, "warm", texts[:1000])
+    without = await write_all(bare, "bare", texts)
+    with_passages = await write_all(engine.remember, "writes", texts)
+    report.add(
+        f"{WRITERS} callers storing messages with passages",
+        f"{with_passages:,.0f} messages/s, {with_passages / without:.2f} of the same without ({without:,.0f})",
+        ">= 5,000 messages/s",
+    )
+
+
+async def recall_under_load(report: Report, engine: Engine) -> None:
+    scope = Scope(owner="owner-10k")
+
+    async def ask() -> None:
+        await engine.recall.recall("shared", question(), scope)
+
+    _, idle = await percentiles(ask, QUESTIONS)
+    texts = [sentence(15) for _ in range(WRITERS * WRITES * 5)]
+    load = asyncio.create_task(write_all(engine.remember, "load", texts))
+    _, busy = await percentiles(ask, QUESTIONS)
+    finished = load.done()
+    rate = await load
+    report.add(
+        f"recall p95 while {WRITERS} callers write ({rate:,.0f} messages/s{', load ended early' if finished else ''})",
+        f"{busy:.1f} ms, {busy / idle:.1f} times idle ({idle:.1f} ms)",
+        "<= 3 times",
+    )
+
+
+async def indexer(report: Report, engine: Engine) -> None:
+    text = "The quick river carries old letters to the harbour, where Anna reads them aloud to her brother. " * 4
+    for threads in (1, 2):
+        embedder = LocalEmbedder.locate(threads=threads)
+        assert embedder is not None
+        await embedder.load()
+        texts = [f"{number} {text}" for number in range(128)]
+        tokens = sum(len(wordpiece.encode(t)) for t in texts)
+        started = time.perf_counter()
+        await embedder.embed_documents(texts)
+        report.add(f"embedding, {threads} thread(s)", f"{tokens / (time.perf_counter() - started):,.0f} tokens/s")
+        embedder.close()
+    report.add("memory of this process with the model loaded", f"{resident_megabytes():.0f} MB", "<= 450 MB")
+
+
+def resident_megabytes() -> float:
+    """What this process holds in memory now (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
