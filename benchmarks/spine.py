@@ -11,12 +11,15 @@ from benchmarks.report import Report, percentiles, ratio
 from recollect import MemoryManager, Settings
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
-from recollect.memory import log, sessions
+from recollect.memory import log, passages, sessions
 
 CONVERSATIONS = 100
 INTERACTIONS = 40
 LONG_CONVERSATION = 1_000_000
 TEXT = "The user prefers a window seat and would rather fly in the morning than late at night."
+(EXCERPT,) = passages.analyse(TEXT)
+WEIGHTS = EXCERPT.weights
+KEYS = passages._keys("default", "bench", EXCERPT.terms)
 
 
 async def run(report: Report, home: Path) -> None:
@@ -126,18 +129,24 @@ async def long_conversation(report: Report, engine: Engine) -> None:
 
 
 async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]) -> None:
-    """What one append is in SQL, with nothing around it."""
+    """What one append is in SQL, with nothing around it: the words of the text are worked out beforehand."""
+    ids, count = [uuid7() for _ in lines], len(lines)
     async with connection.transaction():
-        (room,) = await connection.fetch(sessions._Sql.advance.text, "default", [session], [len(lines)])
+        (room,) = await connection.fetch(sessions._Sql.advance.text, "default", [session], [count])
+        places = [room["first_position"] + place for place in range(count)]
+        roles, texts, times = [role for role, _ in lines], [text for _, text in lines], [room["updated_at"]] * count
+        nothing, in_session = [None] * count, [session] * count
         await connection.fetch(
-            log._Sql.append.text,
-            "default",
-            [uuid7() for _ in lines],
-            [session for _ in lines],
-            [room["first_position"] + place for place in range(len(lines))],
-            [role for role, _ in lines],
-            [None for _ in lines],
-            [content for _, content in lines],
-            [None for _ in lines],
-            [room["updated_at"] for _ in lines],
+            log._Sql.append.text, "default", ids, in_session, places, roles, nothing, texts, nothing, times
         )
+        items, owners, kinds = [str(i) for i in ids], [room["user_id"]] * count, ["message"] * count
+        rows = await connection.fetch(
+            passages._Sql.add.text,
+            *("default", kinds, items, [0] * count, owners, nothing, in_session, places),
+            *(roles, nothing, nothing, nothing, times, texts),
+        )
+        numbers = [row["id"] for row in rows]
+        await connection.fetch(
+            passages._Sql.add_words.text, "default", numbers, kinds, [KEYS] * count, [WEIGHTS] * count
+        )
+        await connection.fetch(passages._Sql.enqueue.text, "default", numbers)
