@@ -101,7 +101,8 @@ async def fill(engine: Engine, namespace: str, owners: dict[str, int]) -> None:
         connection._con.namespace = namespace  # type: ignore[attr-defined]
         await connection.execute(VECTORS, namespace, engine.recall._embedder.model_id, timeout=3600)  # type: ignore[union-attr]
         await connection.execute("delete from passage_queue where namespace = $1", namespace, timeout=600)
-        await connection.execute("vacuum analyze passages, passage_words, passage_vectors, term_stats", timeout=3600)
+        for table in ("passages", "passage_words", "passage_vectors", "passage_queue", "term_stats"):
+            await connection.execute(f"vacuum analyze {table}", timeout=3600)
     print()
 
 
@@ -111,16 +112,19 @@ async def latency(report: Report, engine: Engine) -> None:
     crowd = {f"crowd-{n}": CROWD_SIZE for n in range((TOTAL - sum(OWNERS.values())) // CROWD_SIZE)}
     await fill(engine, "shared", OWNERS | crowd)
     for owner, bar in zip(OWNERS, ("40 ms", "50 ms", "120 ms"), strict=True):
-        if owner == "owner-100k":
-            await tend(report, engine)
         await measure(report, engine, "shared", owner, f"{owner[6:]} passages among {TOTAL:,}", f"p95 <= {bar}")
+    await tend(report, engine)
+    await measure(report, engine, "shared", "owner-100k", "100k passages with an index of their own", "p95 <= 120 ms")
     await recall_under_load(report, engine)
 
 
 async def tend(report: Report, engine: Engine) -> None:
+    """The index of the one giant owner; one for the whole namespace would take as long as all the rest."""
+    embedder = engine.recall._embedder
+    assert embedder is not None
     started = time.perf_counter()
-    made = await engine.maintenance.tend("shared")
-    report.add(f"building {len(made)} indexes for giants", f"{time.perf_counter() - started:.0f} s")
+    await engine.maintenance._build("shared", "owner-100k", embedder.model_id, None)
+    report.add("building the index of a giant with 100,000 passages", f"{time.perf_counter() - started:.0f} s")
 
 
 async def measure(report: Report, engine: Engine, namespace: str, owner: str, what: str, bar: str) -> None:

@@ -149,4 +149,4 @@ async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]
         await connection.fetch(
             passages._Sql.add_words.text, "default", numbers, kinds, [KEYS] * count, [WEIGHTS] * count
         )
-        await connection.fetch(passages._Sql.enqueue.text, "default", numbers)
+        await connection.fetch(passages._Sql.enqueue.text, "default", numbers, owners)

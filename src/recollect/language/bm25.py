@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
@@ -24,7 +24,9 @@ _TERM_DOMAIN: Final = b"term"
 def saturated_weights(terms: Sequence[str]) -> dict[str, float]:
     """What each term of a passage adds to its score, still to be multiplied by the term's idf."""
     norm = K1 * (1 - B + B * len(terms) / AVERAGE_LENGTH)
-    return {term: count * (K1 + 1) / (count + norm) for term, count in Counter(terms).items()}
+    counts = Counter(terms)
+    weight_of = {count: count * (K1 + 1) / (count + norm) for count in set(counts.values())}
+    return {term: weight_of[count] for term, count in counts.items()}
 
 
 def idf(df: int, total: int) -> float:
@@ -45,13 +47,28 @@ def key(namespace: str, owner: str | None, term: str) -> int:
     return _scope(namespace, owner) ^ _term(term)
 
 
+def keys(namespace: str, owner: str | None, terms: Iterable[str]) -> list[int]:
+    """The keys of many terms in one scope."""
+    scope = _scope(namespace, owner)
+    return [scope ^ _term(term) for term in terms]
+
+
 def sparse_text(weights: Mapping[str, float]) -> str:
     """Weights by term as pgvector's `sparsevec` reads them; terms that share a dimension are summed."""
+    values = dict(zip(map(dimension, weights), weights.values(), strict=True))
+    if len(values) < len(weights):
+        values = _summed(weights)
+    # Most terms stand once in a passage and weigh the same: each distinct weight is written out once.
+    written = {value: f"{value:.8g}" for value in set(values.values())}
+    elements = ",".join([f"{index}:{written[values[index]]}" for index in sorted(values)])
+    return f"{{{elements}}}/{DIMENSIONS}"
+
+
+def _summed(weights: Mapping[str, float]) -> dict[int, float]:
     values: defaultdict[int, float] = defaultdict(float)
     for term, weight in weights.items():
         values[dimension(term)] += weight
-    elements = ",".join(f"{index}:{value:.8g}" for index, value in sorted(values.items()))
-    return f"{{{elements}}}/{DIMENSIONS}"
+    return values
 
 
 @lru_cache(_CACHED_TERMS)

@@ -1,7 +1,7 @@
 """Passages: the one search index, written with every item, completed by the indexer, removed with the item."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +20,8 @@ class _Sql(Queries, file="passages.sql"):
     add_words: Query
     enqueue: Query
     of_items: Query
+    items: Query
+    kinds: Query
     hold: Query
     counted_weights: Query
     remove: Query
@@ -91,33 +93,40 @@ class Passages:
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items findable by their words now, and by their meaning soon."""
-        rows = [(source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts)]
-        inserted = await tx.all(
-            _Sql.add,
-            [source.kind for source, _, _ in rows],
-            [source.item_id for source, _, _ in rows],
-            [part for _, part, _ in rows],
-            [source.owner for source, _, _ in rows],
-            [source.agent_id for source, _, _ in rows],
-            [source.session_id for source, _, _ in rows],
-            [source.position for source, _, _ in rows],
-            [source.role for source, _, _ in rows],
-            [source.speaker for source, _, _ in rows],
-            [source.category for source, _, _ in rows],
-            [source.metadata for source, _, _ in rows],
-            [source.at for source, _, _ in rows],
-            [excerpt.text for _, _, excerpt in rows],
-        )
+        parts = [(source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts)]
+        if not parts:
+            return
+        inserted = await tx.all(_Sql.add, *_columns(_row(*part) for part in parts))
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
-        places = [ids[source.item_id, part] for source, part, _ in rows]
-        await tx.all(
-            _Sql.add_words,
-            places,
-            [source.kind for source, _, _ in rows],
-            [_keys(tx.namespace, source.owner, excerpt.terms) for source, _, excerpt in rows],
-            [excerpt.weights for _, _, excerpt in rows],
-        )
-        await tx.all(_Sql.enqueue, places)
+        words = [
+            (
+                ids[source.item_id, part],
+                source.kind,
+                _keys(tx.namespace, source.owner, excerpt.terms),
+                excerpt.weights,
+            )
+            for source, part, excerpt in parts
+        ]
+        await tx.all(_Sql.add_words, *_columns(words))
+        await tx.all(_Sql.enqueue, [word[0] for word in words], [source.owner for source, _, _ in parts])
+
+    async def complete_new(
+        self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
+    ) -> None:
+        """Store the meaning of an item that this same transaction added; vectors by the text of their passage."""
+        ids = [row["id"] for row in await tx.all(_Sql.of_items, kind, [item_id])]
+        # Nobody else sees these passages yet, so nobody has counted their words or works on them.
+        claims = await self._claims(tx, dict.fromkeys(ids, False))
+        await self.complete(tx, claims, model, [vectors[claim.text] for claim in claims])
+
+    async def items(self, db: Statements, ids: Sequence[int]) -> list[str]:
+        """The items of some passages, each once, in the order of the passages."""
+        item_of = {row["id"]: row["item_id"] for row in await db.all(_Sql.items, list(ids))}
+        return list(dict.fromkeys(item_of[passage] for passage in ids if passage in item_of))
+
+    async def kinds(self, db: Statements, item_id: str, among: Sequence[str]) -> list[str]:
+        """Which of some kinds have an item of this id."""
+        return [row["kind"] for row in await db.all(_Sql.kinds, list(among), item_id)]
 
     async def remove_items(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> int:
         """Forget the passages of some items; returns how many there were."""
@@ -137,7 +146,9 @@ class Passages:
     async def claim(self, tx: Transaction, limit: int, *, with_model: bool) -> list[Claim]:
         """Take the newest waiting passages for this transaction; other indexers pass them over."""
         rows = await tx.all(_Sql.claim if with_model else _Sql.claim_uncounted, limit)
-        counted = {row["id"]: row["counted"] for row in rows}
+        return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
+
+    async def _claims(self, tx: Transaction, counted: Mapping[int, bool]) -> list[Claim]:
         texts = await tx.all(_Sql.texts, list(counted))
         return [
             Claim(row["id"], row["kind"], row["owner"], row["text"], _terms(row["weights"]), counted[row["id"]])
@@ -178,10 +189,33 @@ class Passages:
         await tx.all(_Sql.count_terms, list(counts), [sign * count for count in counts.values()])
 
 
-def _keys(namespace: str, owner: str, terms: Iterable[str]) -> str:
-    keys = [bm25.key(namespace, None, term) for term in terms]
+def _columns(rows: Iterable[tuple[object, ...]]) -> Iterable[list[object]]:
+    """Rows as the arrays that a statement unnests."""
+    return map(list, zip(*rows, strict=True))
+
+
+def _row(source: Source, part: int, excerpt: Excerpt) -> tuple[object, ...]:
+    return (
+        source.kind,
+        source.item_id,
+        part,
+        source.owner,
+        source.agent_id,
+        source.session_id,
+        source.position,
+        source.role,
+        source.speaker,
+        source.category,
+        source.metadata,
+        source.at,
+        excerpt.text,
+    )
+
+
+def _keys(namespace: str, owner: str, terms: Sequence[str]) -> str:
+    keys = bm25.keys(namespace, None, terms)
     if owner:
-        keys += [bm25.key(namespace, owner, term) for term in terms]
+        keys += bm25.keys(namespace, owner, terms)
     return "{" + ",".join(map(str, keys)) + "}"
 
 

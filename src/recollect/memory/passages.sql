@@ -19,12 +19,20 @@ from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as w (id, kind, ke
 
 -- enqueue
 -- Their meaning is the indexer's work.
-insert into passage_queue (namespace, id)
-select $1, q.id from unnest($2::bigint[]) as q (id);
+insert into passage_queue (namespace, id, owner)
+select $1, q.id, q.owner from unnest($2::bigint[], $3::text[]) as q (id, owner);
 
 -- of_items
 -- The passages of some items of one kind.
 select id from passages where namespace = $1 and kind = $2 and item_id = any($3::text[]);
+
+-- items
+-- Which items some passages belong to.
+select id, item_id from passages where namespace = $1 and id = any($2::bigint[]);
+
+-- kinds
+-- Under which kinds an id is known.
+select distinct kind from passages where namespace = $1 and kind = any($2::text[]) and item_id = $3 order by kind;
 
 -- hold
 -- Waits until no indexer works on these passages, and keeps it so.

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from recollect.errors import Conflict, Invalid, LimitReached, RecollectError, Unavailable
@@ -13,6 +13,10 @@ Result = TypeVar("Result")
 
 MAX_ITEMS = 256
 MAX_BYTES = 4 * 1024 * 1024
+
+# While one batch is with the database, the next one is made ready; callers that wait are shared out among them.
+CONCURRENT_BATCHES = 2
+MIN_SHARE = 8
 
 # The database rolled back because of one item's data: the others may go again without it.
 _ONE_ITEMS_FAULT = (Invalid, Conflict, LimitReached)
@@ -25,15 +29,21 @@ class _Waiting(Generic[Item, Result]):
     answer: "asyncio.Future[Result]"
 
 
+@dataclass(slots=True)
+class _Queue(Generic[Item, Result]):
+    waiting: "deque[_Waiting[Item, Result]]" = field(default_factory=deque)
+    drains: int = 0
+
+
 class GroupCommit(Generic[Item, Result]):
-    """One queue a namespace: while a batch commits, the next one gathers.
+    """One queue a namespace: while batches commit, the next one gathers.
 
     `write` commits a batch and returns, for each item in order, its result or the error that is its alone.
     """
 
     def __init__(self, write: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | RecollectError]]]) -> None:
         self._write = write
-        self._queues: dict[str, deque[_Waiting[Item, Result]]] = {}
+        self._queues: dict[str, _Queue[Item, Result]] = {}
         self._drains: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -42,12 +52,11 @@ class GroupCommit(Generic[Item, Result]):
         if self._closed:
             raise Unavailable("The engine is closed: open a new one.")
         waiting: _Waiting[Item, Result] = _Waiting(item, size, asyncio.get_running_loop().create_future())
-        queue = self._queues.get(namespace)
-        if queue is not None:
-            queue.append(waiting)
-        else:
-            self._queues[namespace] = deque([waiting])
-            drain = asyncio.create_task(self._drain(namespace))
+        queue = self._queues.setdefault(namespace, _Queue())
+        queue.waiting.append(waiting)
+        if queue.drains < CONCURRENT_BATCHES:
+            queue.drains += 1
+            drain = asyncio.create_task(self._drain(namespace, queue))
             self._drains.add(drain)
             drain.add_done_callback(self._drains.discard)
         return await waiting.answer
@@ -57,15 +66,16 @@ class GroupCommit(Generic[Item, Result]):
         self._closed = True
         await asyncio.gather(*self._drains)
 
-    async def _drain(self, namespace: str) -> None:
-        queue = self._queues[namespace]
+    async def _drain(self, namespace: str, queue: "_Queue[Item, Result]") -> None:
         try:
-            while queue:
-                await self._commit(namespace, _next_batch(queue))
+            while batch := _next_batch(queue.waiting):
+                await self._commit(namespace, batch)
         finally:
-            del self._queues[namespace]
-            for waiting in queue:
-                _answer(waiting, Unavailable("Writing stopped before this was stored. Try again."))
+            queue.drains -= 1
+            if queue.drains == 0:
+                del self._queues[namespace]
+                for waiting in queue.waiting:
+                    _answer(waiting, Unavailable("Writing stopped before this was stored. Try again."))
 
     async def _commit(self, namespace: str, batch: list[_Waiting[Item, Result]]) -> None:
         try:
@@ -88,7 +98,8 @@ class GroupCommit(Generic[Item, Result]):
 def _next_batch(queue: deque[_Waiting[Item, Result]]) -> list[_Waiting[Item, Result]]:
     batch: list[_Waiting[Item, Result]] = []
     size = 0
-    while queue and len(batch) < MAX_ITEMS and (not batch or size + queue[0].size <= MAX_BYTES):
+    share = max(MIN_SHARE, -(-len(queue) // CONCURRENT_BATCHES))
+    while queue and len(batch) < min(share, MAX_ITEMS) and (not batch or size + queue[0].size <= MAX_BYTES):
         waiting = queue.popleft()
         if not waiting.answer.cancelled():
             batch.append(waiting)

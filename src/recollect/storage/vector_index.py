@@ -6,6 +6,9 @@ from recollect.storage.database import Database
 
 PREFIX = "giant_"
 
+# Millions of vectors take long, and nobody waits; asyncpg knows no "for ever".
+_BUILD_SECONDS = 7 * 24 * 3600.0
+
 # The server quotes the values itself: an index definition takes no parameters.
 _DEFINITION = """
 select format(
@@ -36,13 +39,13 @@ async def create(
     """Build an index; takes minutes for millions of vectors, and nobody waits for it."""
     async with database.alone() as connection:
         statement = await connection.fetchval(_DEFINITION, name, dimensions, namespace, model, owner, watermark)
-        await connection.execute(statement, timeout=None)
+        await connection.execute(statement, timeout=_BUILD_SECONDS)
 
 
 async def drop(database: Database, name: str) -> None:
     """Remove an index that nobody uses any more."""
     async with database.alone() as connection:
-        await connection.execute(await connection.fetchval(_DROP, name), timeout=None)
+        await connection.execute(await connection.fetchval(_DROP, name), timeout=_BUILD_SECONDS)
 
 
 async def drop_unfinished(database: Database) -> int:

@@ -38,7 +38,9 @@ create table passage_words (
     weights sparsevec(1000000000) not null,
     primary key (namespace, id)
 );
-create index passage_words_by_key on passage_words using gin (keys) with (fastupdate = off);
+-- New keys gather in a short list first: that makes writes more than twice as fast, and searches read it along.
+create index passage_words_by_key on passage_words using gin (keys)
+with (fastupdate = on, gin_pending_list_limit = 256);
 
 -- Meaning: vectors in the deployment's own space, inline, because an exact scan reads all of an owner's.
 create table passage_vectors (
@@ -57,9 +59,13 @@ create index passage_vectors_by_owner on passage_vectors (namespace, owner);
 create table passage_queue (
     namespace text not null,
     id bigint not null,
+    owner text not null,
     counted boolean not null default false,
     primary key (namespace, id)
-);
+)
+-- Rows come and go by the thousand: swept early, or searches would step over the dead ones.
+with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create index passage_queue_by_owner on passage_queue (namespace, owner);
 
 -- In how many passages a term stands; term 0 counts the passages themselves.
 create table term_stats (
