@@ -9,13 +9,16 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import recall, spine, startup
+from benchmarks import graph, hybrid, mcp, recall, spine, startup
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[Report, Path], Awaitable[None]]] = {
     "startup": startup.run,
     "spine": spine.run,
     "recall": recall.run,
+    "graph": graph.run,
+    "hybrid": hybrid.run,
+    "mcp": mcp.run,
 }
 
 

@@ -13,6 +13,7 @@ MAX_TEXT_MEGABYTES = 16
 MAX_TEXT_BYTES = MAX_TEXT_MEGABYTES * 1024 * 1024
 MAX_METADATA_BYTES = 1024 * 1024
 MAX_IDENTIFIER_CHARACTERS = 255
+MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
@@ -35,11 +36,33 @@ def text(value: str, name: str) -> str:
     return value
 
 
+def question(value: str, name: str) -> str:
+    """A text to search by: it has words, and is no document."""
+    text(value, name)
+    if len(value) > MAX_QUESTION_CHARACTERS:
+        raise Invalid(
+            f"{name} is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
+        )
+    if not any(character.isalnum() for character in value):
+        raise Invalid(f"{name} holds no letters or numbers to search by: ask in words")
+    return value
+
+
 def identifier(value: str, name: str) -> str:
     """A name that a caller gives to a user, a session or an agent."""
     _storable(value, name)
     if not value.strip():
         raise Invalid(f"{name} is empty: give the id of the {name.removesuffix('_id')}")
+    if len(value) > MAX_IDENTIFIER_CHARACTERS:
+        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
+    return value
+
+
+def short_name(value: str, name: str) -> str:
+    """What a caller calls a thing or a kind of things: a node, a label, a relation."""
+    _storable(value, name)
+    if not value.strip():
+        raise Invalid(f"{name} is empty: give it at least one character that is not white space")
     if len(value) > MAX_IDENTIFIER_CHARACTERS:
         raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
     return value
@@ -68,6 +91,8 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
     """For contracts that pass metadata as JSON text: any JSON value."""
     if value is None:
         return None
+    if not isinstance(value, str):
+        raise Invalid(f"{name} must be JSON text, not {type(value).__name__}: pass json.dumps(...) of it")
     try:
         decoded = json.loads(value)
     except (TypeError, ValueError, RecursionError) as problem:
@@ -84,8 +109,12 @@ def embedding(values: Sequence[float], name: str) -> str:
     for place, number in enumerate(values):
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise Invalid(f"{name} must hold numbers only; number {place} is {type(number).__name__}")
-        if not math.isfinite(number) or abs(number) > _LARGEST_FLOAT32:
-            raise Invalid(f"{name} must hold finite numbers; number {place} is {number}")
+        if not abs(number) <= _LARGEST_FLOAT32:
+            raise Invalid(f"{name} must hold finite numbers that fit 32 bits; number {place} does not")
+    # Beyond these, the sums that cosine similarity takes would overflow or vanish.
+    length = math.hypot(*map(float, values))
+    if length and not _SHORTEST_VECTOR < length < _LONGEST_VECTOR:
+        raise Invalid(f"{name} is too long or too short a vector for 32-bit arithmetic: scale it to about length 1")
     return "[" + ",".join(map(repr, map(float, values))) + "]"
 
 
@@ -111,6 +140,13 @@ def between(value: int, low: int, high: int, name: str) -> int:
     return value
 
 
+def number_between(value: float, low: float, high: float, name: str) -> float:
+    """A finite number in a closed range."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise Invalid(f"{name} must be a number between {low} and {high}, not {value!r}")
+    return float(value)
+
+
 def one_of(value: str, allowed: Sequence[str], name: str) -> str:
     """One of a contract's fixed words."""
     if not isinstance(value, str) or value not in allowed:
@@ -130,15 +166,18 @@ def utc(value: datetime, name: str) -> datetime:
         raise Invalid(f"{name} is outside the years that can be stored: {value}") from problem
 
 
-def time_range(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+def time_range(
+    start: datetime, end: datetime, names: tuple[str, str] = ("start_date", "end_date")
+) -> tuple[datetime, datetime]:
     """A closed range of time, in order."""
-    first, last = utc(start, "start_date"), utc(end, "end_date")
+    first, last = utc(start, names[0]), utc(end, names[1])
     if last < first:
-        raise Invalid(f"end_date {last.isoformat()} is before start_date {first.isoformat()}: swap them")
+        raise Invalid(f"{names[1]} {last.isoformat()} is before {names[0]} {first.isoformat()}: swap them")
     return first, last
 
 
 _LARGEST_FLOAT32 = 3.4028234e38
+_SHORTEST_VECTOR, _LONGEST_VECTOR = 1e-18, 1e18
 
 
 def _json(value: object, name: str) -> str:
@@ -169,7 +208,9 @@ def _storable(value: str, name: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as problem:
-        raise Invalid(f"{name} holds half of a surrogate pair, which is not valid Unicode: remove it") from problem
+        raise Invalid(
+            f"{name} is not valid UTF-8 (it holds half of a surrogate pair): remove that or decode it rightly"
+        ) from problem
 
 
 def _has_nul(value: object) -> bool:

@@ -7,19 +7,28 @@ from pathlib import Path
 from typing import Self
 
 from recollect import settings as environment
+from recollect.flows.cognition import Cognition
 from recollect.flows.conversations import Conversations
+from recollect.flows.findable import Findable
+from recollect.flows.forget import Forget
+from recollect.flows.graph import GraphMemory
 from recollect.flows.indexing import Indexer
+from recollect.flows.legs import Legs
 from recollect.flows.maintenance import Maintenance
 from recollect.flows.recall import Recall
 from recollect.flows.remember import Remember
 from recollect.inference.embedder import Embedder
 from recollect.inference.local import LocalEmbedder
 from recollect.memory.documents import Documents
+from recollect.memory.episodes import Episodes
 from recollect.memory.giants import Giants
+from recollect.memory.graph import Graph
+from recollect.memory.insights import Insights
 from recollect.memory.log import Log
 from recollect.memory.passages import Passages
 from recollect.memory.search import Search
 from recollect.memory.sessions import Sessions
+from recollect.memory.working import Working
 from recollect.settings import Settings
 from recollect.storage import embedded
 from recollect.storage.database import Database
@@ -39,6 +48,9 @@ class Engine:
         self.documents = Documents()
         self.passages = Passages()
         self.giants = Giants()
+        self.insights = Insights()
+        self.working = Working()
+        self.episodes = Episodes()
         self.maintenance = Maintenance(database, self.giants, embedder)
         self.indexer = Indexer(database, self.passages, embedder, indexed=self.maintenance.touch)
         self.remember = Remember(
@@ -46,6 +58,18 @@ class Engine:
         )
         self.conversations = Conversations(database, self.sessions, self.log, self.remember)
         self.recall = Recall(database, Search(), self.giants, embedder)
+        self.graph = GraphMemory(database, Graph())
+        self.cognition = Cognition(
+            database,
+            self.remember,
+            self.log,
+            self.insights,
+            self.working,
+            self.episodes,
+            Findable(self.passages, embedder, written=self.indexer.wake, indexed=self.maintenance.touch),
+            Legs(database, Search(), self.passages, embedder),
+        )
+        self.forget = Forget(database, self.passages, self.log, self.documents, self.insights, self.episodes)
         self._resources = resources
         self._resources.push_async_callback(self.maintenance.close)
         self._resources.push_async_callback(self.indexer.close)

@@ -197,8 +197,10 @@ async def test_a_token_budget_keeps_the_best_that_fit(engine: Engine, namespace:
             "tea",
             Scope(since=datetime(2024, 1, 2, tzinfo=UTC), until=datetime(2024, 1, 1, tzinfo=UTC)),
             {},
-            "before",
+            "until .* is before since",
         ),
+        ("tea", Scope(owner=5), {}, "user_id must be text"),  # type: ignore[arg-type]
+        ("tea", Scope(session_id=5), {}, "session_id must be text"),  # type: ignore[arg-type]
     ],
 )
 async def test_a_bad_question_is_refused_with_a_sentence(

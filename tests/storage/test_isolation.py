@@ -34,7 +34,12 @@ async def fill(engine: Engine, namespace: str) -> None:
     turn = Turn("session", (Line("user", "a secret of this namespace"),), opens_for="user")
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
+    await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
     async with engine.database.transaction(namespace) as tx:
+        await engine.insights.add(tx, "a secret in short", [1], 1.0, {})
+        await engine.episodes.add(tx, "how to keep a secret", 1.0, "tell nobody")
+        await engine.working.archive(tx, (await engine.working.update(tx, "an old secret", 0.5)).added_id)
+        await engine.working.update(tx, "the secret of today", 0.5)
         await engine.giants.remember(tx, Giant("user", "some model", 1, "no_such_index"))
 
 

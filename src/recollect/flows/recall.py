@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from recollect import checks
-from recollect.errors import Invalid
 from recollect.flows import ranking
 from recollect.flows.ranking import Parts, Ranked
 from recollect.inference.embedder import Embedder, as_text
@@ -23,7 +22,6 @@ CATEGORIES = ("semantic", "episodic", "fact", "preference")
 
 NOMINEES = 100
 MAX_TOP_K = 1000
-MAX_QUESTION_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +171,19 @@ class Recall:
 
 
 def _check(question: str, scope: Scope, top_k: int, token_budget: int | None) -> None:
-    checks.text(question, "query")
-    if len(question) > MAX_QUESTION_CHARACTERS:
-        raise Invalid(
-            f"query is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
-        )
-    if not any(character.isalnum() for character in question):
-        raise Invalid("query holds no letters or numbers to search by: ask in words")
+    checks.question(question, "query")
     checks.between(top_k, 1, MAX_TOP_K, "top_k")
     if token_budget is not None:
         checks.positive(token_budget, "token_budget")
+    for value, name in ((scope.owner, "user_id"), (scope.agent_id, "agent_id"), (scope.session_id, "session_id")):
+        if value is not None:
+            checks.identifier(value, name)
     for kind in scope.kinds or ():
         checks.one_of(kind, KINDS, "kind")
     for category in scope.categories or ():
         checks.one_of(category, CATEGORIES, "category")
     if scope.since is not None and scope.until is not None:
-        checks.time_range(scope.since, scope.until)
+        checks.time_range(scope.since, scope.until, ("since", "until"))
 
 
 def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:

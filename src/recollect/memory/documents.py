@@ -14,6 +14,7 @@ class _Sql(Queries, file="documents.sql"):
     add: Query
     nearest: Query
     between: Query
+    remove: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class Documents:
     ) -> list[Document]:
         """The documents of a range of time, newest first."""
         return [_document(*row) for row in await db.all(_Sql.between, start, end, metadata_filter)]
+
+    async def remove(self, tx: Transaction, document_id: UUID) -> bool:
+        """Delete one document; False if there is none."""
+        return await tx.first(_Sql.remove, document_id) is not None
 
 
 def _document(

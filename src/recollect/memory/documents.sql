@@ -24,3 +24,7 @@ select id, content, embedding::text, metadata, created_at, updated_at
 from documents
 where namespace = $1 and created_at between $2 and $3 and ($4::text is null or metadata @> $4::text::jsonb)
 order by created_at desc, id desc;
+
+-- remove
+-- One document.
+delete from documents where namespace = $1 and id = $2 returning id;

@@ -14,6 +14,10 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="log.sql"):
     append: Query
     recent: Query
+    by_seq: Query
+    raw_newest: Query
+    raw_oldest: Query
+    remove: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,16 @@ class Message(NamedTuple):
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class RawFilter:
+    """Which messages of a namespace to read; None means any. Both ends of the range of time belong to it."""
+
+    session_id: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    speaker: str | None = None
+
+
 class Log:
     """Appends messages and reads them back in order."""
 
@@ -67,6 +81,20 @@ class Log:
         """The last messages of a session, oldest first."""
         rows = await db.all(_Sql.recent, session_id, limit)
         return [Message._make(row) for row in reversed(rows)]
+
+    async def by_seq(self, db: Statements, numbers: Sequence[int]) -> dict[int, Message]:
+        """Those of some messages that exist, by the integer that names them."""
+        return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, list(numbers))}
+
+    async def raw(self, db: Statements, wanted: RawFilter, limit: int, *, newest_first: bool) -> list[Message]:
+        """Messages of all sessions in the order of time."""
+        statement = _Sql.raw_newest if newest_first else _Sql.raw_oldest
+        rows = await db.all(statement, limit, wanted.session_id, wanted.start, wanted.end, wanted.speaker)
+        return [Message._make(row) for row in rows]
+
+    async def remove(self, tx: Transaction, message_id: UUID) -> bool:
+        """Delete one message for good; False if there is none."""
+        return await tx.first(_Sql.remove, message_id) is not None
 
 
 def _logged(entry: Entry, seq: int) -> Message:

@@ -13,3 +13,37 @@ from messages
 where namespace = $1 and session_id = $2
 order by position desc
 limit $3;
+
+-- by_seq
+-- Messages by the integers that name them.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = $1 and seq = any($2::bigint[]);
+
+-- raw_newest
+-- Messages of any session, newest first. A speaker without a name of their own is known by their role.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = $1
+  and ($3::text is null or session_id = $3)
+  and ($4::timestamptz is null or created_at >= $4)
+  and ($5::timestamptz is null or created_at <= $5)
+  and ($6::text is null or coalesce(speaker, role) = $6)
+order by created_at desc, session_id desc, position desc
+limit $2;
+
+-- raw_oldest
+-- The same, oldest first.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = $1
+  and ($3::text is null or session_id = $3)
+  and ($4::timestamptz is null or created_at >= $4)
+  and ($5::timestamptz is null or created_at <= $5)
+  and ($6::text is null or coalesce(speaker, role) = $6)
+order by created_at, session_id, position
+limit $2;
+
+-- remove
+-- One message; the others keep their positions.
+delete from messages where namespace = $1 and id = $2 returning id;

@@ -119,10 +119,9 @@ class Passages:
         claims = await self._claims(tx, dict.fromkeys(ids, False))
         await self.complete(tx, claims, model, [vectors[claim.text] for claim in claims])
 
-    async def items(self, db: Statements, ids: Sequence[int]) -> list[str]:
-        """The items of some passages, each once, in the order of the passages."""
-        item_of = {row["id"]: row["item_id"] for row in await db.all(_Sql.items, list(ids))}
-        return list(dict.fromkeys(item_of[passage] for passage in ids if passage in item_of))
+    async def items(self, db: Statements, ids: Sequence[int]) -> dict[int, str]:
+        """The item that each of some passages belongs to."""
+        return {row["id"]: row["item_id"] for row in await db.all(_Sql.items, list(ids))}
 
     async def kinds(self, db: Statements, item_id: str, among: Sequence[str]) -> list[str]:
         """Which of some kinds have an item of this id."""

@@ -34,12 +34,12 @@ def translated(what: str) -> Iterator[None]:
         raise Unavailable(f"The connection to the database was lost ({what}). Try again.") from problem
     except TimeoutError as problem:
         raise Unavailable(
-            f"The database did not answer in time ({what}). Try again, or raise the timeout."
+            f"The database did not answer in time ({what}). Try again, or raise RECOLLECT_DATABASE_TIMEOUT_SECONDS."
         ) from problem
     except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
+        reason = problem.strerror or str(problem) or type(problem).__name__
         raise Unavailable(
-            f"The database cannot be reached: {reason}. Is it running? `recollect doctor` tells."
+            f"The database cannot be reached: {reason}. Is it running, and is RECOLLECT_DATABASE_URL right?"
         ) from problem
 
 

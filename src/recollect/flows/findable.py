@@ -1,0 +1,93 @@
+"""Findable: an item is found by its words and by its meaning from the moment its transaction commits."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil
+from operator import add
+from typing import Literal
+
+from recollect.inference.embedder import Embedder, Vector, as_text
+from recollect.language.content import share_said
+from recollect.language.passages import cut
+from recollect.memory.passages import Excerpt, Passages, Source, analyse
+from recollect.storage.database import Transaction
+
+# A text with more passages than this would keep its caller waiting: the indexer gives it its meaning soon after.
+MAX_EMBEDDED_AT_ONCE = 32
+
+EmbeddingStatus = Literal["success", "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """A text with its passages and, unless they are left to the indexer, the vector of each."""
+
+    excerpts: tuple[Excerpt, ...]
+    vectors: tuple[Vector, ...]
+
+    @property
+    def embedding_status(self) -> EmbeddingStatus:
+        """Whether its meaning is stored together with it."""
+        return "success" if self.vectors else "pending"
+
+
+class Findable:
+    """Studies a text before the transaction that stores it, and writes its passages inside."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        embedder: Embedder | None,
+        written: Callable[[], None],
+        indexed: Callable[[str], None],
+    ) -> None:
+        self._passages = passages
+        self._embedder = embedder
+        self._written = written
+        self._indexed = indexed
+
+    async def study(self, text: str) -> Studied:
+        """Cut a text into passages, weigh their words and embed them."""
+        excerpts = await asyncio.to_thread(analyse, text)
+        if self._embedder is None or len(excerpts) > MAX_EMBEDDED_AT_ONCE:
+            return Studied(excerpts, ())
+        return Studied(excerpts, tuple(await self._embedder.embed_documents([excerpt.text for excerpt in excerpts])))
+
+    async def add(self, tx: Transaction, source: Source, studied: Studied) -> None:
+        """Write an item's passages with all that is known of them."""
+        await self._passages.add(tx, [source])
+        if studied.vectors:
+            assert self._embedder is not None
+            texts = (excerpt.text for excerpt in source.excerpts)
+            vectors = dict(zip(texts, map(as_text, studied.vectors), strict=True))
+            await self._passages.complete_new(tx, source.kind, source.item_id, self._embedder.model_id, vectors)
+
+    async def grounding(self, text: str, studied: Studied, sources: Sequence[str]) -> float:
+        """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
+        if not studied.vectors:
+            return await asyncio.to_thread(share_said, text, "\n".join(sources))
+        assert self._embedder is not None
+        # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
+        passages = await asyncio.to_thread(_passages, sources)
+        sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
+        return _cosine(studied.vectors, await self._embedder.embed_documents(sample))
+
+    def committed(self, namespace: str, studied: Studied) -> None:
+        """Tell those who work in the background what is theirs to do."""
+        if studied.vectors:
+            self._indexed(namespace)
+        else:
+            self._written()
+
+
+def _passages(texts: Sequence[str]) -> list[str]:
+    return [passage for text in texts for passage in cut(text)]
+
+
+def _cosine(ours: Sequence[Vector], theirs: Sequence[Vector]) -> float:
+    """Between the sums of unit vectors, so that every passage counts the same; what points away is at 0."""
+    one, other = reduce(add, ours), reduce(add, theirs)
+    length = float((one @ one) * (other @ other)) ** 0.5
+    return min(max(float(one @ other) / length, 0.0), 1.0) if length else 0.0

@@ -1,0 +1,81 @@
+"""Legs: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.inference.embedder import Embedder, as_text
+from recollect.language import bm25, words
+from recollect.memory.passages import Passages
+from recollect.memory.search import Meaning, Scope, Search, lexical_question
+from recollect.storage.database import Database
+
+
+class Legs:
+    """Searches items whose ids are integers; what their ranks are worth is for the caller to say."""
+
+    def __init__(self, database: Database, search: Search, passages: Passages, embedder: Embedder | None) -> None:
+        self._database = database
+        self._search = search
+        self._passages = passages
+        self._embedder = embedder
+
+    async def both(
+        self, namespace: str, text: str, scope: Scope, limit: int, vector: str | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Items by meaning and items by words, from so many passages each; a vector may stand for the text's own."""
+        by_meaning, by_words = await asyncio.gather(
+            self._by_meaning(namespace, text, scope, limit, vector), self._by_words(namespace, text, scope, limit)
+        )
+        items = await self._items(namespace, by_meaning, by_words)
+        return items[0], items[1]
+
+    async def by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
+        """Items that share words with a text."""
+        return (await self._items(namespace, await self._by_words(namespace, text, scope, limit)))[0]
+
+    async def meaning(self, text: str, vector: str | None = None) -> Meaning | None:
+        """What to compare with stored vectors; None without a model."""
+        if self._embedder is None:
+            return None
+        return Meaning(vector or as_text(await self._embedder.embed_query(text)), self._embedder.model_id)
+
+    def given_vector(self, values: Sequence[float], name: str) -> str:
+        """A caller's vector in the deployment's own space: it must be one that its model could have made."""
+        checks.query_embedding(values, name)
+        if self._embedder is None:
+            raise Invalid(f"{name} cannot be used: no embedding model is installed here, so leave it out")
+        own = self._embedder.dimensions
+        if any(values[own:]):
+            raise Invalid(
+                f"{name} is not of this deployment's space: its model, {self._embedder.model_id}, makes {own} numbers, "
+                f"so those after the first {own} must be 0. Embed with that model, or leave {name} out"
+            )
+        # Scaled to length 1, because a halfvec holds no large numbers and cosines do not mind.
+        length = math.hypot(*values)
+        return "[" + ",".join(f"{number / length:.6g}" for number in values[:own]) + "]"
+
+    async def _by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
+        variants = [term.variants for term in words.query_terms(text)]
+        dimensions = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
+        async with self._database.searching(namespace) as db:
+            frequencies = await self._search.frequencies(db, dimensions)
+            question = lexical_question(namespace, scope.owner, variants, frequencies)
+            return await self._search.by_words(db, scope, question, limit)
+
+    async def _by_meaning(self, namespace: str, text: str, scope: Scope, limit: int, vector: str | None) -> list[int]:
+        meaning = await self.meaning(text, vector)
+        if meaning is None:
+            return []
+        async with self._database.searching(namespace) as db:
+            return await self._search.by_meaning(db, scope, meaning, limit)
+
+    async def _items(self, namespace: str, *lists: Sequence[int]) -> list[list[int]]:
+        """The items of ranked passages, each at the rank of its best."""
+        async with self._database.reading(namespace) as db:
+            item_of = await self._passages.items(db, list({passage for ranked in lists for passage in ranked}))
+        return [
+            list(dict.fromkeys(int(item_of[passage]) for passage in ranked if passage in item_of)) for ranked in lists
+        ]

@@ -1,0 +1,68 @@
+"""Episodes: what was tried, how well it went, and the lesson."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+
+class _Sql(Queries, file="episodes.sql"):
+    add: Query
+    find: Query
+    similar: Query
+    remove: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A lesson and the query that led to it."""
+
+    id: int
+    query: str
+    reward: float
+    reflection: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarEpisode:
+    """An episode and how near its query is to the one asked, up to 1."""
+
+    episode: Episode
+    similarity: float
+
+
+class Episodes:
+    """Stores lessons and finds those whose query was like another."""
+
+    async def add(self, tx: Transaction, query: str, reward: float, reflection: str) -> Episode:
+        """Store one lesson."""
+        row = await tx.one(_Sql.add, query, reward, reflection)
+        return Episode(row["id"], query, reward, reflection, row["created_at"])
+
+    async def find(
+        self, db: Statements, ids: Sequence[int], since: datetime, reward_min: float | None
+    ) -> list[Episode]:
+        """Those of some episodes that are recent enough and have enough reward."""
+        return [Episode(*row) for row in await db.all(_Sql.find, list(ids), since, reward_min)]
+
+    async def similar(
+        self,
+        db: Statements,
+        vector: str,
+        model: str,
+        *,
+        since: datetime,
+        reward_min: float | None,
+        min_similarity: float,
+        limit: int,
+    ) -> list[SimilarEpisode]:
+        """Episodes near a vector in the model's space, the nearest first."""
+        rows = await db.all(_Sql.similar, vector, model, since, reward_min, min_similarity, limit)
+        return [SimilarEpisode(Episode(*fields), min(similarity, 1.0)) for *fields, similarity in rows]
+
+    async def remove(self, tx: Transaction, episode_id: int) -> bool:
+        """Delete one episode; False if there is none."""
+        return await tx.first(_Sql.remove, episode_id) is not None

@@ -1,0 +1,161 @@
+"""The graph: things known by their names, and how they relate."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+# What an edge calls an end that nobody has said anything about.
+DEFAULT_LABEL = "Entity"
+
+Direction = Literal["out", "in"]
+
+
+class _Sql(Queries, file="graph.sql"):
+    insight: Query
+    amend_node: Query
+    create_node: Query
+    named: Query
+    create_ends: Query
+    label_ends: Query
+    put_edge: Query
+    around: Query
+    adjacent: Query
+    links: Query
+    hops: Query
+    described: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A thing; `created` tells whether the call that returned it was the first to name it."""
+
+    id: int
+    label: str
+    name: str
+    properties: dict[str, Any]
+    vector_id: int | None
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A node as an edge knows it; `labelled` tells whether a caller chose its label."""
+
+    id: int
+    labelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A node, its distance, and the strongest edge by which it was reached."""
+
+    node_id: int
+    label: str
+    name: str
+    properties: dict[str, Any]
+    relation: str
+    weight: float
+    direction: Direction
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """The strongest edge between two nodes, seen from the first of them."""
+
+    relation: str
+    weight: float
+    direction: Direction
+
+
+class Graph:
+    """Stores nodes and edges, and takes one step from given nodes; how far to walk is decided by the flows."""
+
+    async def has_insight(self, db: Statements, insight_id: int) -> bool:
+        """Whether there is an insight that a node can point to."""
+        return await db.first(_Sql.insight, insight_id) is not None
+
+    async def add_node(self, tx: Transaction, name: str, label: str, properties: str, vector_id: int | None) -> Node:
+        """Create a node, or merge into the one of that name."""
+        values = (name, label, properties, vector_id)
+        row = await tx.first(_Sql.amend_node, *values) or await tx.first(_Sql.create_node, *values)
+        # If neither gave a row, another caller has created the node in between, and it can be amended now.
+        return Node(*(row or await tx.one(_Sql.amend_node, *values)))
+
+    async def ends(self, db: Statements, names: Iterable[str]) -> dict[str, End]:
+        """The nodes of these names; a name that no node has is left out."""
+        rows = await db.all(_Sql.named, list(names))
+        return {row["name"]: End(row["id"], row["labelled"]) for row in rows}
+
+    async def create_ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> set[str]:
+        """Create nodes, name to label, and tell which of them did not exist."""
+        rows = await tx.all(
+            _Sql.create_ends,
+            list(labels),
+            [label or DEFAULT_LABEL for label in labels.values()],
+            [label is not None for label in labels.values()],
+        )
+        return {row["name"] for row in rows}
+
+    async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
+        """Say what nodes are, name to label, where no caller has said so yet."""
+        await tx.all(_Sql.label_ends, list(labels), list(labels.values()))
+
+    async def put_edge(
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str
+    ) -> int:
+        """Create an edge, or give the existing one a new weight and more properties."""
+        return int((await tx.one(_Sql.put_edge, source, target, relation, weight, properties))["id"])
+
+    async def around(
+        self,
+        db: Statements,
+        frontier: Sequence[int],
+        seen: Sequence[int],
+        relation: str | None,
+        *,
+        distance: int,
+        limit: int,
+    ) -> tuple[list[Neighbor], int]:
+        """The nodes one step beyond the frontier that were not seen, the strongest first; and how many there are."""
+        rows = await db.all(_Sql.around, frontier, seen, relation, limit)
+        return [_neighbor(row, distance) for row in rows], rows[0]["total"] if rows else 0
+
+    async def adjacent(self, db: Statements, ids: Collection[int]) -> list[int]:
+        """Every node one step away from any of these, in either direction."""
+        return (await db.one(_Sql.adjacent, list(ids)))["ids"] or []
+
+    async def links(self, db: Statements, ids: Collection[int]) -> dict[int, set[int]]:
+        """Each of these nodes with those one step away from it, in either direction."""
+        return {row["id"]: set(row["others"]) for row in await db.all(_Sql.links, list(ids))}
+
+    async def hops(self, db: Statements, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], Hop]:
+        """The strongest edge between each two neighbours."""
+        rows = await db.all(_Sql.hops, [here for here, _ in pairs], [there for _, there in pairs])
+        return {
+            (row["here"], row["there"]): Hop(row["relation"], row["weight"], _direction(row["outward"])) for row in rows
+        }
+
+    async def described(self, db: Statements, ids: Collection[int]) -> dict[int, tuple[str, str]]:
+        """Label and name of nodes."""
+        return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, list(ids))}
+
+
+def _neighbor(row: Any, distance: int) -> Neighbor:
+    return Neighbor(
+        row["id"],
+        row["label"],
+        row["name"],
+        row["properties"],
+        row["relation"],
+        row["weight"],
+        _direction(row["outward"]),
+        distance,
+    )
+
+
+def _direction(outward: bool) -> Direction:
+    return "out" if outward else "in"

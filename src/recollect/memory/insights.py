@@ -1,0 +1,58 @@
+"""Insights: what was condensed from the log, how dense it is, and which messages it came from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+
+class _Sql(Queries, file="insights.sql"):
+    add: Query
+    find: Query
+    newest: Query
+    remove: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """A condensed piece of knowledge; its sources are messages by their `seq`."""
+
+    id: int
+    content: str
+    source_ids: list[int]
+    fidelity: float
+    metadata: dict[str, Any]
+    created_at: datetime
+
+
+class Insights:
+    """Stores insights; finding them by what they say is the work of passages."""
+
+    async def add(
+        self, tx: Transaction, content: str, source_ids: list[int], fidelity: float, metadata: dict[str, Any]
+    ) -> Insight:
+        """Store one insight."""
+        row = await tx.one(_Sql.add, content, source_ids, fidelity, metadata)
+        return Insight(row["id"], content, source_ids, fidelity, metadata, row["created_at"])
+
+    async def find(self, db: Statements, ids: Sequence[int], fidelity_min: float | None = None) -> dict[int, Insight]:
+        """Those of some insights that exist and are dense enough, by id."""
+        return {row["id"]: Insight(*row) for row in await db.all(_Sql.find, list(ids), fidelity_min)}
+
+    async def newest(
+        self,
+        db: Statements,
+        limit: int,
+        fidelity_min: float | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Insight]:
+        """The last insights, newest first; both ends of the range belong to it."""
+        return [Insight(*row) for row in await db.all(_Sql.newest, limit, fidelity_min, since, until)]
+
+    async def remove(self, tx: Transaction, insight_id: int) -> bool:
+        """Delete one insight; False if there is none."""
+        return await tx.first(_Sql.remove, insight_id) is not None

@@ -1,0 +1,122 @@
+"""Working memory: the few things that matter right now; what must make room is archived, never lost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+CAPACITY = 10
+
+# Above this an item is critical, and makes room only when all the others are critical, too.
+CRITICAL = 0.8
+
+EVICTED = "LRU_EVICTION"
+ARCHIVED = "MANUAL_ARCHIVE"
+REASONS = (EVICTED, ARCHIVED)
+
+
+class _Sql(Queries, file="working.sql"):
+    open: Query
+    hold: Query
+    places: Query
+    add: Query
+    refresh: Query
+    take: Query
+    archive: Query
+    items: Query
+    stale: Query
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingItem:
+    """Something to keep in mind."""
+
+    id: int
+    content: str
+    importance: float
+    last_accessed: datetime
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StaleItem:
+    """Something that left working memory."""
+
+    id: int
+    original_content: str
+    importance: float
+    reason: str
+    archived_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingUpdate:
+    """The item that was added or refreshed, the one that made room for it, and that one's id in the archive."""
+
+    added_id: int
+    evicted_id: int | None = None
+    archived_id: int | None = None
+
+
+class Place(NamedTuple):
+    """An item as eviction sees it."""
+
+    id: int
+    importance: float
+    last_accessed: datetime
+    same: bool
+
+
+class Working:
+    """Holds at most `CAPACITY` items a namespace, whatever the number of writers."""
+
+    async def update(self, tx: Transaction, content: str, importance: float) -> WorkingUpdate:
+        """Add an item, or refresh the one that says the same; a full memory archives one to make room."""
+        await self._hold(tx)
+        places = [Place._make(row) for row in await tx.all(_Sql.places, content)]
+        for place in places:
+            if place.same:
+                await tx.all(_Sql.refresh, place.id, importance)
+                return WorkingUpdate(place.id)
+        evicted = to_evict(places) if len(places) >= CAPACITY else None
+        archived = None if evicted is None else await self._move(tx, evicted, EVICTED)
+        return WorkingUpdate((await tx.one(_Sql.add, content, importance))["id"], evicted, archived)
+
+    async def archive(self, tx: Transaction, item_id: int) -> int | None:
+        """Take one item out of working memory; returns its id in the archive, or None if there is no such item."""
+        await self._hold(tx)
+        return await self._move(tx, item_id, ARCHIVED)
+
+    async def items(self, db: Statements) -> list[WorkingItem]:
+        """Everything in working memory, the last accessed first."""
+        return [WorkingItem(*row) for row in await db.all(_Sql.items)]
+
+    async def stale(
+        self, db: Statements, since: datetime, reason: str | None, importance_min: float | None, limit: int
+    ) -> list[StaleItem]:
+        """What left working memory, the last archived first."""
+        return [StaleItem(*row) for row in await db.all(_Sql.stale, since, reason, importance_min, limit)]
+
+    async def _hold(self, tx: Transaction) -> None:
+        await tx.all(_Sql.open)
+        await tx.one(_Sql.hold)
+
+    async def _move(self, tx: Transaction, item_id: int, reason: str) -> int | None:
+        taken = await tx.first(_Sql.take, item_id)
+        if taken is None:
+            return None
+        archived_id: int = (await tx.one(_Sql.archive, taken["content"], taken["importance"], reason))["id"]
+        return archived_id
+
+
+def to_evict(places: Sequence[Place]) -> int:
+    """The least recently used that is not critical; if all are, the least important, then least recently used."""
+    return min(places, key=_worth).id
+
+
+def _worth(place: Place) -> tuple[bool, float, datetime, int]:
+    critical = place.importance > CRITICAL
+    return critical, place.importance if critical else 0.0, place.last_accessed, place.id

@@ -1,0 +1,73 @@
+"""Raw dialogue: logged as it was said, and read back by session, time and speaker."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.flows.remember import Line, Turn
+
+DAY = datetime(2025, 1, 10, tzinfo=UTC)
+
+
+async def test_dialogue_is_logged_with_its_speaker_and_opens_its_session(engine: Engine, namespace: str) -> None:
+    message = await engine.cognition.store_dialogue(namespace, "conv", "user", "What is memory?", {"context": "x"})
+    assert message.seq > 0
+    assert (message.session_id, message.role, message.speaker) == ("conv", "user", "user")
+    assert message.metadata == {"context": "x"}
+    session = await engine.conversations.get(namespace, "conv")
+    assert session.user_id == "anonymous"
+    assert (await engine.conversations.history(namespace, "conv", 10)).messages == [message]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "role"),
+    [("assistant", "assistant"), ("System", "system"), ("Caroline", "user"), ("tool", "user"), ("ethr", "user")],
+)
+async def test_a_speaker_who_is_no_role_speaks_as_a_user(
+    engine: Engine, namespace: str, speaker: str, role: str
+) -> None:
+    message = await engine.cognition.store_dialogue(namespace, "conv", speaker, "Hello.")
+    assert (message.speaker, message.role) == (speaker, role)
+
+
+async def test_dialogue_in_an_existing_session_leaves_its_owner(engine: Engine, namespace: str) -> None:
+    session = await engine.conversations.create(namespace, "ann", None)
+    await engine.cognition.store_dialogue(namespace, session.id, "user", "Hello.")
+    assert (await engine.conversations.get(namespace, session.id)).user_id == "ann"
+
+
+async def three_days(engine: Engine, namespace: str) -> None:
+    """A message a day: by a user, by an assistant who has a name, and by one who has none."""
+    lines = [Line("user", "first", speaker="user"), Line("assistant", "second", speaker="Ada"), Line("user", "third")]
+    for number, line in enumerate(lines):
+        dated = Line(line.role, line.content, None, line.speaker, DAY + timedelta(days=number))
+        session = "a" if number < 2 else "b"
+        await engine.remember.turn(namespace, Turn(session, (dated,), opens_for="ann"))
+
+
+async def test_raw_dialogue_is_read_by_every_filter(engine: Engine, namespace: str) -> None:
+    await three_days(engine, namespace)
+
+    async def read(**filters: object) -> list[str]:
+        return [message.content for message in await engine.cognition.raw(namespace, **filters)]  # type: ignore[arg-type]
+
+    assert await read() == ["third", "second", "first"]
+    assert await read(order="asc") == ["first", "second", "third"]
+    assert await read(limit=2) == ["third", "second"]
+    assert await read(session_id="a") == ["second", "first"]
+    assert await read(session_id="nowhere") == []
+    assert await read(start=DAY, end=DAY + timedelta(days=1)) == ["second", "first"]
+    assert await read(start=DAY + timedelta(microseconds=1)) == ["third", "second"]
+    assert await read(end=DAY) == ["first"]
+    assert await read(speaker="user") == ["third", "first"]
+    assert await read(speaker="Ada") == ["second"]
+    assert await read(speaker="assistant") == []
+    assert await read(session_id="a", speaker="user", order="asc", limit=1) == ["first"]
+
+
+async def test_messages_of_the_same_moment_keep_their_order(engine: Engine, namespace: str) -> None:
+    lines = tuple(Line("user", str(number), at=DAY) for number in range(5))
+    await engine.remember.turn(namespace, Turn("talk", lines, opens_for="ann"))
+    assert [message.content for message in await engine.cognition.raw(namespace, order="asc")] == list("01234")
+    assert [message.content for message in await engine.cognition.raw(namespace)] == list("43210")
