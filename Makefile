@@ -2,27 +2,42 @@
 PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin/
-READY := .venv/.ready
-TOOLS := .tools/.ready
+# Virtual environments know their own path and Python: a clone that moved, or another PYTHON, sets up anew.
+PLACE := $(shell echo "$(CURDIR) $(PYTHON)" | cksum | cut -d ' ' -f 1)
+READY := .venv/.ready-$(PLACE)
+TOOLS := .tools/.ready-$(PLACE)
+CHECKED := src tests benchmarks
+# Take the certificates that the system trusts, and a cache of our own where the home cannot be written to.
+export UV_SYSTEM_CERTS := true
+export UV_NATIVE_TLS := true
+ifneq ($(shell test -w "$(HOME)" && echo yes),yes)
+export UV_CACHE_DIR := $(CURDIR)/.tools/cache
+endif
+ifdef PORT
+export RECOLLECT_PORT := $(PORT)
+endif
 TEST_PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test lint bench lock clean
+.PHONY: help setup serve test conformance lint bench lock clean
 
 help: ## Show these commands.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install everything into .venv.
 
-serve: $(READY) ## Start the database and the server.
-	@$(RUN)recollect serve
+serve: $(READY) ## Start the database and the server; PORT=8001 chooses another port.
+	@$(RUN)recollect serve || [ $$? -eq 130 ]
 
 test: lint ## Check the style, then run the whole suite.
 	$(RUN)pytest -n $(TEST_PROCESSES) -q
 
+conformance: $(READY) ## Run the official MCP conformance suite.
+	$(RUN)python -m tests.conformance
+
 lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
-	$(RUN)ruff format --check .
-	$(RUN)ruff check .
+	$(RUN)ruff format --check $(CHECKED)
+	$(RUN)ruff check $(CHECKED)
 	$(RUN)mypy
 	$(RUN)lint-imports
 
@@ -37,13 +52,17 @@ clean: ## Remove what set-up made. Your data stays.
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(TOOLS): requirements-tools.lock
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Name a Python 3.11 or newer: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Recollect needs Python 3.11 or newer. Name one with: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up (once; this downloads packages) ..."
+	@rm -rf .tools .venv
 	@$(PYTHON) -m venv .tools
-	@.tools/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-tools.lock
+	@.tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-tools.lock
 	@touch $@
 
 $(READY): requirements.lock pyproject.toml $(TOOLS)
+	@echo "Installing Recollect into .venv ..."
 	@$(UV) venv -q --allow-existing --python .tools/bin/python .venv
 	@$(UV) pip sync -q --python .venv/bin/python --require-hashes requirements.lock
 	@$(UV) pip install -q --python .venv/bin/python --no-deps --no-build-isolation -e .

@@ -1,5 +1,7 @@
 """Every setting, typed, read once from the environment with the prefix RECOLLECT_."""
 
+import difflib
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -10,12 +12,16 @@ from recollect import checks
 from recollect.errors import Misconfigured
 
 MAX_CONNECTIONS = 20
+PREFIX = "RECOLLECT_"
+
+# Variables of our own tools, which the product does not read.
+NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
 
 
 class Settings(BaseSettings):
     """What someone who deploys Recollect may choose; everything has a default that works on a laptop."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
 
     database_url: SecretStr | None = Field(
         None, description="Any PostgreSQL >= 15 with pgvector >= 0.7; without it the embedded server is used"
@@ -37,11 +43,27 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     log_format: Literal["text", "json"] = Field("text", description="'json' writes one object a line")
 
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
     _namespace_is_usable = field_validator("namespace")(checks.namespace)
+
+
+def _refuse_misspelt() -> None:
+    """A variable that nobody reads is a wish that nobody hears: someone may believe to write to another database."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    for name in os.environ:
+        if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
+            nearest = difflib.get_close_matches(name, known, 1)
+            hint = f"Did you mean {nearest[0]}?" if nearest else f"Known are: {', '.join(sorted(known))}."
+            raise Misconfigured(f"There is no setting {name}. {hint}")
 
 
 def load() -> Settings:
     """The settings of this process's environment; what is wrong is named, and values are not repeated."""
+    _refuse_misspelt()
     try:
         return Settings()
     except ValidationError as problem:

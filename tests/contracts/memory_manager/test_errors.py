@@ -73,6 +73,11 @@ async def test_errors_travel_between_processes(tmp_path: Path) -> None:
     assert str(pickle.loads(pickle.dumps(missing))) == "Conversation c1 not found"
 
 
+def test_a_manager_that_is_given_a_url_says_what_it_takes() -> None:
+    with pytest.raises(ValueError, match="takes Settings, not str"):
+        MemoryManager("postgresql://host/db")  # type: ignore[arg-type]
+
+
 async def test_entering_a_manager_reports_an_unreachable_database(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError):
         async with MemoryManager(unreachable(tmp_path)):

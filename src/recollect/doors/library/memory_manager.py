@@ -38,6 +38,10 @@ class MemoryManager:
     """
 
     def __init__(self, settings: Settings | None = None, *, namespace: str | None = None) -> None:
+        if settings is not None and not isinstance(settings, Settings):
+            raise Invalid(
+                f"MemoryManager takes Settings, not {type(settings).__name__}: for example Settings(database_url=...)"
+            )
         self._settings = settings
         self._namespace = None if namespace is None else checks.namespace(namespace)
         # An engine lives in the event loop that opened it; a manager may be used from several, one after the other.
@@ -170,9 +174,9 @@ class MemoryManager:
             scope = Scope(
                 owner=user_id,
                 agent_id=agent_id,
-                session_id=None if session_id is None else str(session_id),
-                kinds=None if kinds is None else tuple(kinds),
-                categories=None if categories is None else tuple(categories),
+                session_id=str(session_id) if isinstance(session_id, UUID) else session_id,
+                kinds=_words(kinds, "kinds"),
+                categories=_words(categories, "categories"),
                 since=None if since is None else checks.utc(since, "since"),
                 until=None if until is None else checks.utc(until, "until"),
                 metadata=checks.metadata_filter(metadata_filters, "metadata_filters"),
@@ -234,6 +238,12 @@ def _storage_failures() -> Iterator[None]:
         from recollect.doors.library.errors import StorageError  # sqlalchemy is slow to import
 
         raise StorageError(problem) from problem
+
+
+def _words(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
+    if isinstance(values, str):
+        raise Invalid(f"{name} must be a list of words, not one text: [{values!r}]")
+    return None if values is None else tuple(values)
 
 
 def _session_key(session_id: UUID) -> str:
