@@ -174,9 +174,9 @@ class GraphMemory:
         if missing := {name: label for name, label in labels.items() if name not in ends}:
             created = await self._graph.create_ends(tx, missing)
             ends = await self._graph.ends(tx, labels)
-        nameless = {name: label for name, label in labels.items() if label is not None and not ends[name].labelled}
-        if nameless:
-            await self._graph.label_ends(tx, nameless)
+        unlabelled = {name: label for name, label in labels.items() if label is not None and not ends[name].labelled}
+        if unlabelled:
+            await self._graph.label_ends(tx, unlabelled)
         return ends, created
 
     async def _existing(self, db: Statements, *names: str) -> dict[str, End]:

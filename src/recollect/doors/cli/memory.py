@@ -20,6 +20,9 @@ from recollect.settings import Settings
 
 MAX_SHOWN_CHARACTERS = 300
 
+# A backlog up to here is indexed on the spot, in a second or two; a longer one is left to a server or `index --wait`.
+MAX_INDEXED_AT_ONCE = 64
+
 
 def remember(text: str) -> None:
     """Store one text as a document."""
@@ -51,8 +54,12 @@ def recall(
 async def _remember(text: str) -> str:
     checks.text(text, "text")
     engine = await _engine()
+    namespace = engine.settings.namespace
     try:
-        return str(await engine.remember.document(engine.settings.namespace, text, None, None))
+        document_id = await engine.remember.document(namespace, text, None, None)
+        if await engine.indexer.waiting(namespace) <= MAX_INDEXED_AT_ONCE:
+            await engine.indexer.flush(namespace)
+        return str(document_id)
     finally:
         await engine.close()
 

@@ -1,10 +1,11 @@
 """The HTTP application over one engine; each door's routes plug into it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from starlette.routing import BaseRoute
 
 from recollect import __version__
 from recollect.doors.rest import health
@@ -31,18 +32,27 @@ STATUS_OF: dict[type[RecollectError], int] = {
 }
 
 
-def create_app(engine: Engine) -> FastAPI:
-    """The application over one engine, which it closes when it stops."""
+def create_app(
+    engine: Engine,
+    routes: Sequence[BaseRoute] = (),
+    running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> FastAPI:
+    """The application over one engine, which it closes when it stops.
+
+    Another door on the same port gives its routes, and what must run while they are served.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with running():
+            yield
         await engine.close()
 
     app = FastAPI(title="Recollect", version=__version__, summary="Memory for AI agents", lifespan=lifespan)
     app.state.engine = engine
     app.add_exception_handler(RecollectError, _answer_error)
     app.include_router(health.router)
+    app.router.routes.extend(routes)
     return app
 
 

@@ -1,0 +1,13 @@
+"""Which addresses only this machine can reach."""
+
+import ipaddress
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server bound there is out of reach for others."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

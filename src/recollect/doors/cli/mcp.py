@@ -1,0 +1,35 @@
+"""`recollect mcp`: the memory as an MCP server over standard input and output, for desktop clients."""
+
+import asyncio
+
+import click
+
+from recollect import logs
+from recollect import settings as environment
+from recollect.doors.mcp import describe as descriptions
+from recollect.doors.mcp import toolsets
+from recollect.doors.mcp.server import RecollectServer, quiet_sdk
+from recollect.engine import Engine
+from recollect.settings import Settings
+
+
+def describe() -> None:
+    """Print the tools and what their schemas cost."""
+    click.echo(descriptions.description())
+
+
+def run(names: str | None) -> None:
+    """Serve until the client closes its end. Standard output is the protocol's alone; logs go to standard error."""
+    chosen = toolsets.chosen(names)
+    settings = environment.load()
+    logs.configure(settings.log_level, settings.log_format)
+    quiet_sdk(settings.log_level)
+    asyncio.run(_serve(settings, chosen))
+
+
+async def _serve(settings: Settings, chosen: tuple[str, ...]) -> None:
+    engine = await Engine.open(settings)
+    try:
+        await RecollectServer(engine, chosen).run_stdio_async()
+    finally:
+        await engine.close()

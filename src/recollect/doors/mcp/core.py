@@ -1,0 +1,93 @@
+"""Three small tools for agents that want little: remember, recall, forget."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from recollect import checks
+from recollect.doors.mcp.caller import Caller
+from recollect.doors.mcp.errors import as_text
+from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
+from recollect.flows.recall import Memory
+
+TOOLS = Tools(as_text)
+
+DEFAULT_TOP_K = 10
+MAX_TOP_K = 100
+
+
+class Remembered(BaseModel):
+    """Under which id a text was stored."""
+
+    id: str
+
+
+class RecalledMemory(BaseModel):
+    """One memory: what kind of thing it is, a part of its id, and who said it, if anybody did."""
+
+    id: str
+    text: str
+    score: float
+    at: datetime
+    speaker: str | None
+    session_id: str | None
+
+
+class Recalled(BaseModel):
+    """What was recalled; `pending` passages are not found by meaning yet."""
+
+    memories: list[RecalledMemory]
+    pending: int
+
+
+class Forgotten(BaseModel):
+    """What was removed."""
+
+    id: str
+
+
+@TOOLS.tool("Remember", ADDS)
+async def remember(
+    caller: Caller,
+    text: Annotated[str, Field(min_length=1, description="What to remember, in full sentences")],
+    metadata: Annotated[dict[str, Any] | None, Field(description="Anything to keep with it")] = None,
+) -> Remembered:
+    """Store a text for good, to be recalled by its words or its meaning. Returns its id."""
+    checks.text(text, "text")
+    encoded = checks.metadata(metadata)
+    document_id = await caller.engine.remember.document(caller.namespace, text, None, encoded)
+    return Remembered(id=f"document:{document_id}")
+
+
+@TOOLS.tool("Recall", READS)
+async def recall(
+    caller: Caller,
+    query: Annotated[str, Field(min_length=1, description="A question or some words")],
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="How many at most"), WHOLE] = DEFAULT_TOP_K,
+) -> Recalled:
+    """Recall what answers a question from everything that was ever stored, the best first."""
+    found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
+    return Recalled(memories=list(map(_recalled, found.memories)), pending=found.pending)
+
+
+@TOOLS.tool("Forget", DELETES)
+async def forget(
+    caller: Caller,
+    id: Annotated[str, Field(min_length=1, description="Id of a memory, as recall shows it")],  # noqa: A002
+) -> Forgotten:
+    """Remove one memory for good."""
+    (gone,) = await caller.engine.forget.item(caller.namespace, id)
+    return Forgotten(id=f"{gone.kind}:{gone.id}")
+
+
+def _recalled(memory: Memory) -> RecalledMemory:
+    return RecalledMemory(
+        id=f"{memory.kind}:{memory.id}",
+        text=memory.text,
+        score=round(memory.score, 4),
+        at=memory.at,
+        speaker=memory.speaker or memory.role,
+        session_id=memory.session_id,
+    )

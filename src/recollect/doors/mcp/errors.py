@@ -1,0 +1,135 @@
+"""How the error categories look to an MCP client: one table, and one sentence for a bad argument."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from recollect.errors import (
+    AccessDenied,
+    Conflict,
+    Invalid,
+    LimitReached,
+    Misconfigured,
+    NotFound,
+    RecollectError,
+    Unavailable,
+)
+
+BAD_PARAMETER = "Parameter validation failed"
+DATABASE_FAILED = "Database operation failed"
+NO_API_KEY = "API key not configured"
+CRASHED = "Tool execution failed"
+NOT_FOUND = "Resource not found"
+
+# An embedding may have 1536 wrong numbers; a few are enough to see what is wrong.
+MAX_FAULTS = 5
+
+
+class ApiKeyMissing(Misconfigured):
+    """A tool needs a language model that nobody has given a key for."""
+
+
+# The first that fits counts.
+ERROR_OF: dict[type[RecollectError], str] = {
+    Invalid: BAD_PARAMETER,
+    NotFound: NOT_FOUND,
+    ApiKeyMissing: NO_API_KEY,
+    AccessDenied: CRASHED,
+    Conflict: DATABASE_FAILED,
+    LimitReached: DATABASE_FAILED,
+    Unavailable: DATABASE_FAILED,
+    Misconfigured: DATABASE_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call did not succeed: one of the contract's error types, and a sentence."""
+
+    error: str
+    details: str
+
+
+CRASH = Refusal(CRASHED, "An unexpected error happened here; the log of the server has the details.")
+
+Answer = Callable[[str, Refusal], CallToolResult]
+
+
+def refusal(problem: RecollectError) -> Refusal:
+    """A category of ours in the contract's words."""
+    error = next((name for category, name in ERROR_OF.items() if isinstance(problem, category)), CRASHED)
+    return Refusal(error, str(problem))
+
+
+def bad_arguments(problem: ValidationError, schema: Mapping[str, Any]) -> Refusal:
+    """Arguments that do not fit the schema; the sentence names each of them."""
+    faults = problem.errors(include_url=False, include_context=False)
+    sentences = [_sentence(fault, schema) for fault in faults[:MAX_FAULTS]]
+    more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
+    return Refusal(BAD_PARAMETER, "; ".join(sentences + more))
+
+
+def as_text(tool: str, refused: Refusal) -> CallToolResult:
+    """The error of the context-manager contract."""
+    return _error(f"Error: {refused.details}")
+
+
+def as_object(tool: str, refused: Refusal) -> CallToolResult:
+    """The error of the cognitive-memory contract."""
+    return _error(json.dumps(error_object(tool, refused), ensure_ascii=False))
+
+
+def error_object(tool: str, refused: Refusal) -> dict[str, str]:
+    """The three fields of the cognitive-memory contract's error."""
+    return {"error": refused.error, "details": refused.details, "tool": tool}
+
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+_OUT_OF_RANGE = ("greater_than_equal", "less_than_equal")
+_WRONG_TYPE = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+
+
+def _sentence(fault: ErrorDetails, schema: Mapping[str, Any]) -> str:
+    name = _path(fault["loc"])
+    kind = fault["type"]
+    if kind == "extra_forbidden":
+        return f"unknown parameter {name}"
+    if kind == "missing":
+        return f"{name} is required"
+    if kind in _WRONG_TYPE:
+        return f"{name} must be {_WRONG_TYPE[kind]}"
+    if kind in _OUT_OF_RANGE and (limits := _limits(fault["loc"], schema)):
+        return f"{name} must be between {limits[0]} and {limits[1]}, not {fault['input']}"
+    return (
+        re.sub(r"^\w+ should", f"{name} must", fault["msg"])
+        if " should " in fault["msg"]
+        else f"{name}: {fault['msg']}"
+    )
+
+
+def _limits(place: Sequence[int | str], schema: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Both ends of the range that the schema states for a place, if it states both."""
+    for step in place:
+        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
+    return (schema["minimum"], schema["maximum"]) if {"minimum", "maximum"} <= schema.keys() else None
+
+
+def _path(place: Sequence[int | str]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")

@@ -1,0 +1,340 @@
+"""The five `memory://` resources of the cognitive-memory contract, with all of their parameters."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote_plus
+
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recollect.doors.mcp import errors
+from recollect.doors.mcp.caller import Caller
+from recollect.doors.mcp.schema import input_schema
+from recollect.errors import Invalid, RecollectError
+from recollect.flows import cognition
+from recollect.memory.log import Message
+
+JSON = "application/json"
+
+_log = logging.getLogger(__name__)
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Days = Annotated[int, Field(ge=1, le=cognition.MAX_DAYS_BACK)]
+Listed = Annotated[int, Field(ge=1, le=cognition.MAX_LISTED)]
+DEFAULT_DAYS_BACK = 30
+
+
+class Parameters(BaseModel):
+    """What stands after the question mark: text that is read as what it should be, and nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class InsightParameters(Parameters):
+    """Both dates belong to the range."""
+
+    query: str | None = None
+    top_k: Listed = 50
+    fidelity_min: Share | None = None
+    created_after: str | None = None
+    created_before: str | None = None
+
+
+class EpisodeParameters(Parameters):
+    """Which lessons, and how like the query theirs must have been."""
+
+    query: str
+    top_k: Annotated[int, Field(ge=1, le=cognition.MAX_TOP_K)] = 5
+    min_similarity: Share = 0.5
+    reward_min: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
+    days_back: Days = DEFAULT_DAYS_BACK
+
+
+class RawParameters(Parameters):
+    """Which dialogue; a range is two dates, both of which belong to it."""
+
+    session_id: str | None = None
+    date_range: str | None = None
+    speaker: str | None = None
+    limit: Listed = 100
+    order: Literal["asc", "desc"] = "desc"
+
+
+class StaleParameters(Parameters):
+    """What left working memory, why and when."""
+
+    reason: Literal["LRU_EVICTION", "MANUAL_ARCHIVE"] | None = None
+    days_back: Days = DEFAULT_DAYS_BACK
+    importance_min: Share | None = None
+    limit: Listed = 50
+
+
+class Content(BaseModel):
+    """One entry of a resource."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Insight(Content):
+    """Knowledge condensed from dialogue."""
+
+    id: int
+    content: str
+    fidelity_score: float
+    created_at: datetime
+    source_ids: list[int]
+    metadata: dict[str, Any]
+
+
+class WorkingItem(Content):
+    """Something to keep in mind."""
+
+    id: int
+    content: str
+    importance: float
+    last_accessed: datetime
+    created_at: datetime
+
+
+class Episode(Content):
+    """A lesson."""
+
+    id: int
+    query: str
+    reward: float
+    reflection: str
+    similarity: float
+    created_at: datetime
+
+
+class RawDialogue(Content):
+    """What somebody said."""
+
+    id: int
+    session_id: str
+    speaker: str
+    content: str
+    timestamp: datetime
+    metadata: Any
+
+
+class StaleItem(Content):
+    """Something that left working memory."""
+
+    id: int
+    original_content: str
+    importance: float
+    reason: str
+    archived_at: datetime
+
+
+Reader = Callable[[Caller, Any], Awaitable[Sequence[BaseModel]]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryResource:
+    """An address, the parameters it takes, and what is read there."""
+
+    uri: str
+    title: str
+    description: str
+    parameters: type[Parameters]
+    contents: Reader
+
+    def plain(self) -> Resource:
+        """As `resources/list` shows it."""
+        return Resource(uri=self.uri, name=self._name, title=self.title, description=self.description, mime_type=JSON)
+
+    def template(self) -> ResourceTemplate:
+        """As `resources/templates/list` shows it."""
+        return ResourceTemplate(
+            uri_template=f"{self.uri}{{?{','.join(self.parameters.model_fields)}}}",
+            name=self._name,
+            title=self.title,
+            description=self.description,
+            mime_type=JSON,
+        )
+
+    async def read(self, caller: Caller, uri: str, query: str) -> str:
+        """The contract's envelope as JSON; `query` is what stands after the question mark of `uri`."""
+        try:
+            contents = await self.contents(caller, self._parsed(query))
+        except RecollectError as problem:
+            raise self._refused(uri, errors.refusal(problem)) from problem
+        except Exception as problem:
+            _log.exception("Resource %s failed unexpectedly", self.uri)
+            raise self._refused(uri, errors.CRASH) from problem
+        entries = [content.model_dump(mode="json") for content in contents]
+        envelope = {"resource": self.uri, "uri": uri, "mimeType": JSON, "contents": entries}
+        return json.dumps(envelope, ensure_ascii=False)
+
+    @property
+    def _name(self) -> str:
+        return self.uri.removeprefix("memory://")
+
+    def _parsed(self, query: str) -> Parameters:
+        try:
+            return self.parameters.model_validate_strings(_values(query))
+        except ValidationError as problem:
+            raise Invalid(errors.bad_arguments(problem, input_schema(self.parameters)).details) from None
+
+    def _refused(self, uri: str, refused: errors.Refusal) -> MCPError:
+        wrong = refused.error in (errors.BAD_PARAMETER, errors.NOT_FOUND)
+        data = {"uri": uri, **errors.error_object(self.uri, refused)}
+        return MCPError(INVALID_PARAMS if wrong else INTERNAL_ERROR, refused.details, data)
+
+
+def _values(query: str) -> dict[str, str]:
+    """The parameters of an address, decoded; unlike `parse_qsl` it says which one cannot be read."""
+    values: dict[str, str] = {}
+    for field in filter(None, query.split("&")):
+        name, _, value = field.partition("=")
+        if name in values:
+            raise Invalid(f"{name} is given twice: give it once")
+        try:
+            values[name] = unquote_plus(value, errors="strict")
+        except UnicodeDecodeError as problem:
+            raise Invalid(f"{name} is not valid UTF-8 after percent-decoding") from problem
+    return values
+
+
+async def _insights(caller: Caller, wanted: InsightParameters) -> list[Insight]:
+    after, before = wanted.created_after, wanted.created_before
+    found = await caller.engine.cognition.insights(
+        caller.namespace,
+        wanted.query,
+        wanted.top_k,
+        wanted.fidelity_min,
+        None if after is None else _first_moment(_day(after, "created_after")),
+        None if before is None else _last_moment(_day(before, "created_before")),
+    )
+    return [
+        Insight(
+            id=each.id,
+            content=each.content,
+            fidelity_score=each.fidelity,
+            created_at=each.created_at,
+            source_ids=each.source_ids,
+            metadata=each.metadata,
+        )
+        for each in found
+    ]
+
+
+async def _working(caller: Caller, wanted: Parameters) -> list[WorkingItem]:
+    return [WorkingItem.model_validate(item) for item in await caller.engine.cognition.working(caller.namespace)]
+
+
+async def _episodes(caller: Caller, wanted: EpisodeParameters) -> list[Episode]:
+    found = await caller.engine.cognition.similar_episodes(
+        caller.namespace, wanted.query, wanted.top_k, wanted.min_similarity, wanted.reward_min, wanted.days_back
+    )
+    return [
+        Episode(
+            id=each.episode.id,
+            query=each.episode.query,
+            reward=each.episode.reward,
+            reflection=each.episode.reflection,
+            similarity=each.similarity,
+            created_at=each.episode.created_at,
+        )
+        for each in found
+    ]
+
+
+async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:
+    start, end = _date_range(wanted.date_range)
+    found = await caller.engine.cognition.raw(
+        caller.namespace, wanted.session_id, start, end, wanted.speaker, wanted.limit, wanted.order
+    )
+    return list(map(_dialogue, found))
+
+
+async def _stale(caller: Caller, wanted: StaleParameters) -> list[StaleItem]:
+    found = await caller.engine.cognition.stale(
+        caller.namespace, wanted.reason, wanted.days_back, wanted.importance_min, wanted.limit
+    )
+    return [StaleItem.model_validate(item) for item in found]
+
+
+def _dialogue(message: Message) -> RawDialogue:
+    return RawDialogue(
+        id=message.seq,
+        session_id=message.session_id,
+        speaker=message.speaker or message.role,
+        content=message.content,
+        timestamp=message.created_at,
+        metadata=message.metadata,
+    )
+
+
+def _date_range(text: str | None) -> tuple[datetime | None, datetime | None]:
+    if text is None:
+        return None, None
+    first, comma, last = text.partition(",")
+    if not comma:
+        raise Invalid(f"date_range must be two dates, YYYY-MM-DD,YYYY-MM-DD, not {text!r}")
+    start, end = _day(first, "date_range"), _day(last, "date_range")
+    if end < start:
+        raise Invalid(f"date_range ends before it starts: {end} is before {start}")
+    return _first_moment(start), _last_moment(end)
+
+
+def _day(text: str, name: str) -> date:
+    """Read here, because Pydantic would take a bare number as seconds since 1970."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as problem:
+        raise Invalid(f"{name} must be a date, YYYY-MM-DD, not {text!r}") from problem
+
+
+def _first_moment(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)
+
+
+def _last_moment(day: date) -> datetime:
+    return datetime.combine(day, time.max, UTC)
+
+
+RESOURCES = (
+    MemoryResource(
+        "memory://l2-insights",
+        "L2 insights",
+        "Query L2 Insights database with search and filtering capabilities",
+        InsightParameters,
+        _insights,
+    ),
+    MemoryResource(
+        "memory://working-memory",
+        "Working memory",
+        "Access current Working Memory state (10 items max, LRU + importance)",
+        Parameters,
+        _working,
+    ),
+    MemoryResource(
+        "memory://episode-memory",
+        "Episode memory",
+        "Retrieve Episode Memory with similarity-based search for related past experiences",
+        EpisodeParameters,
+        _episodes,
+    ),
+    MemoryResource(
+        "memory://l0-raw",
+        "L0 raw dialogue",
+        "Access raw dialogue transcripts by session or date range",
+        RawParameters,
+        _raw,
+    ),
+    MemoryResource(
+        "memory://stale-memory",
+        "Stale memory",
+        "Access archived Working Memory items (evicted items preserved for audit)",
+        StaleParameters,
+        _stale,
+    ),
+)

@@ -1,0 +1,136 @@
+"""A tool: a typed function with its contract's schema, whose every failure is an answer in its contract's shape."""
+
+import inspect
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
+
+from recollect.doors.mcp import errors, schema
+from recollect.doors.mcp.caller import Caller
+from recollect.errors import RecollectError
+
+CALLER = "caller"
+
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+MERGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+ASKS_MODELS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
+
+Function = Callable[..., Awaitable[Any]]
+CallerOf = Callable[[Any], Caller]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A tool before it is bound to an engine."""
+
+    function: Function
+    title: str
+    annotations: ToolAnnotations
+    refuse: errors.Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of one module; `refuse` shapes their errors."""
+
+    refuse: errors.Answer
+    definitions: list[Definition] = field(default_factory=list)
+
+    def tool(self, title: str, annotations: ToolAnnotations) -> Callable[[Function], Function]:
+        """Add a function whose first parameter is the caller; its docstring is what a model reads."""
+
+        def register(function: Function) -> Function:
+            self.definitions.append(Definition(function, title, annotations, self.refuse))
+            return function
+
+        return register
+
+
+def bound(definitions: Iterable[Definition], caller_of: CallerOf) -> list[Tool]:
+    """The tools of one server."""
+    return [ContractTool.define(definition, caller_of) for definition in definitions]
+
+
+class ContractTool(Tool):
+    """Unlike the SDK's own, it answers failures in the contract's words, and does not repair arguments."""
+
+    caller_of: CallerOf = Field(exclude=True)
+    refuse: errors.Answer = Field(exclude=True)
+
+    @classmethod
+    def define(cls, definition: Definition, caller_of: CallerOf) -> "ContractTool":
+        function = definition.function
+        arguments = schema.arguments_of(function, not_an_argument=CALLER)
+        returned = inspect.signature(function, eval_str=True).return_annotation
+        return cls(
+            fn=function,
+            name=function.__name__,
+            title=definition.title,
+            description=" ".join((function.__doc__ or "").split()),
+            parameters=schema.input_schema(arguments),
+            fn_metadata=FuncMetadata(arg_model=arguments, output_schema=schema.output_schema(returned)),
+            is_async=True,
+            annotations=definition.annotations,
+            caller_of=caller_of,
+            refuse=definition.refuse,
+        )
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> CallToolResult:
+        """Call the function; whatever happens, the client gets a result."""
+        try:
+            given = self.fn_metadata.arg_model.model_validate(self._parsed(arguments))
+        except ValidationError as problem:
+            return self.refuse(self.name, errors.bad_arguments(problem, self.parameters))
+        try:
+            caller = self.caller_of(context.request_context.request)
+            return _answer(await self.fn(caller, **given.model_dump_one_level()))
+        except RecollectError as problem:
+            return self.refuse(self.name, errors.refusal(problem))
+        except Exception:  # noqa: BLE001  # the door: past it, the SDK would send the exception's own text
+            _log.exception("Tool %s failed unexpectedly", self.name)
+            return self.refuse(self.name, errors.CRASH)
+
+    def _parsed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Some clients send objects and arrays as JSON inside a string; text stays text, even if it is JSON."""
+        properties = self.parameters["properties"]
+        return {
+            name: _json(value)
+            if isinstance(value, str) and properties.get(name, {}).get("type") in ("object", "array")
+            else value
+            for name, value in arguments.items()
+        }
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _answer(result: BaseModel | list[BaseModel]) -> CallToolResult:
+    """The contract's JSON as text for the model to read, and the same as structured content for programs."""
+    if isinstance(result, list):
+        items = [item.model_dump(mode="json") for item in result]
+        return _content(items, {"result": items})
+    dumped = result.model_dump(mode="json")
+    return _content(dumped, dumped)
+
+
+def _content(shown: Any, structured: dict[str, Any]) -> CallToolResult:
+    text = json.dumps(shown, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured)

@@ -1,0 +1,33 @@
+"""The toolsets: which tools are offered together."""
+
+from collections.abc import Sequence
+
+from recollect.doors.mcp import cognitive, context, core, graph
+from recollect.doors.mcp.tool import Definition
+from recollect.errors import Invalid
+
+CORE, CONTEXT, COGNITIVE = "core", "context", "cognitive"
+
+TOOLSETS: dict[str, list[Definition]] = {
+    CORE: core.TOOLS.definitions,
+    CONTEXT: context.TOOLS.definitions,
+    COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
+}
+
+ALL = tuple(TOOLSETS)
+
+
+def chosen(names: str | None) -> tuple[str, ...]:
+    """Toolsets named in one text, separated by commas; all of them if none is named."""
+    if names is None:
+        return ALL
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in TOOLSETS:
+            raise Invalid(f"There is no toolset {name!r}: choose from {', '.join(ALL)}, separated by commas")
+    return tuple(name for name in ALL if name in wanted)
+
+
+def definitions(names: Sequence[str]) -> list[Definition]:
+    """The tools of some toolsets."""
+    return [definition for name in names for definition in TOOLSETS[name]]
