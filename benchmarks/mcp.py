@@ -6,9 +6,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from uuid import uuid4
 
+from mcp import Client, StdioServerParameters
+
 from benchmarks.report import Report, seconds_per_call
 from benchmarks.spine import set_namespace_everywhere
-from mcp import Client, StdioServerParameters
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.memory import sessions
@@ -61,9 +62,8 @@ async def get_conversation(report: Report, engine: Engine, ours: Client, bare: C
         async with engine.database._pool.acquire() as connection:
             assert await connection.fetchrow(sessions._Sql.find.text, "default", conversation.id)
 
-    rounds = []
-    for _ in range(ROUNDS):
-        rounds.append([await seconds_per_call(call, CALLS) for call in (nothing, query, tool)])
+    calls = (nothing, query, tool)
+    rounds = [[await seconds_per_call(call, CALLS) for call in calls] for _ in range(ROUNDS)]
     idle, raw, own = (statistics.median(times) * 1e3 for times in zip(*rounds, strict=True))
     ratio = statistics.median(own / (idle + raw) for idle, raw, own in rounds)
     report.add(

@@ -61,7 +61,14 @@ def test_doctor_names_a_setting_that_is_wrong(settings: Settings) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("NAMESPACE", "a b"), ("DATABASE_URL", "postgresql://me:hun#ter2@host/db"), ("REDIS_URL", "redis://h:abc")],
+    [
+        ("NAMESPACE", "a b"),
+        ("DATABASE_URL", "postgresql://me:hun#ter2@host/db"),
+        ("REDIS_URL", "redis://h:abc"),
+        ("EMBEDDING_MODEL_PATH", "/etc/passwd"),
+        ("HOST", "0.0.0.0"),
+        ("DATBASE_URL", "postgresql://h/db"),
+    ],
 )
 def test_doctor_finds_settings_that_could_not_work(settings: Settings, name: str, value: str) -> None:
     result = run("doctor", **{f"RECOLLECT_{name}": value})

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from recollect.engine import Engine
 from recollect.settings import Settings
+from tests.flows.talk import say_all
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -18,33 +20,39 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ)
 
 
-def test_what_one_command_remembers_another_recalls(settings: Settings) -> None:
-    stored = run("remember", "The wifi password is on the fridge.")
+def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings: Settings) -> None:
+    stored = run("remember", "My physician told me to sleep more.")
     assert stored.returncode == 0, stored.stderr
-    found = json.loads(run("recall", "Where is the wifi password?", "--json").stdout)
-    assert [memory["id"] for memory in found["memories"]] == [stored.stdout.strip()]
-    assert found["pending"] == 1
+    run("remember", "The fence is painted green.")
+    found = json.loads(run("recall", "What did the doctor say?", "--json").stdout)
+    assert found["memories"][0]["id"] == stored.stdout.strip()
+    assert found["pending"] == 0
     assert "explanation" not in found["memories"][0]
 
 
-def test_indexing_lets_it_be_found_by_meaning(settings: Settings) -> None:
-    run("remember", "My physician told me to sleep more.")
-    run("remember", "The fence is painted green.")
-    assert run("index").stdout == f"2 passage(s) of namespace '{settings.namespace}' wait to be indexed.\n"
-    indexed = run("index", "--wait")
-    assert indexed.returncode == 0, indexed.stderr
-    assert "Indexed. 0 passage(s) wait." in indexed.stdout
-    found = json.loads(run("recall", "What did the doctor advise?", "--json", "--explain").stdout)
-    assert found["memories"][0]["text"] == "My physician told me to sleep more."
-    assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
+def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
+    command = [str(RECOLLECT), "remember", "-"]
+    piped = subprocess.run(command, input="Piped words about otters.", capture_output=True, text=True, timeout=60)
+    assert piped.returncode == 0
+    assert "Piped words about otters." in run("recall", "otters").stdout
 
 
-def test_a_table_shows_the_memory_and_says_what_is_pending(settings: Settings) -> None:
-    run("remember", "Grandmother's recipe needs two eggs.")
+async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engine, namespace: str) -> None:
+    await say_all(engine, namespace, "ann", "Grandmother's recipe needs two eggs.", "The boat was sold in May.")
     shown = run("recall", "How many eggs?", "--explain").stdout
     assert "Grandmother's recipe needs two eggs." in shown
     assert "rank by words 1" in shown
-    assert "1 passage(s) are found by their words only so far" in shown
+    assert "2 passage(s) are found by their words only so far" in shown
+    assert run("index").stdout == f"2 passage(s) of namespace '{namespace}' wait to be indexed.\n"
+    indexed = run("index", "--wait")
+    assert indexed.returncode == 0, indexed.stderr
+    assert "Indexed. 0 passage(s) wait." in indexed.stdout
+    found = json.loads(run("recall", "Which vessel changed hands?", "--json", "--explain").stdout)
+    assert found["memories"][0]["text"] == "The boat was sold in May."
+    assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
+
+
+def test_nothing_stored_is_nothing_found(settings: Settings) -> None:
     assert run("recall", "submarine").stdout.startswith("Nothing found.")
 
 
@@ -63,6 +71,21 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     result = run(*arguments)
     assert result.returncode == 2
     assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_benchmark_names_the_line_that_is_wrong_and_the_file_it_cannot_write(
+    settings: Settings, tmp_path: Path
+) -> None:
+    questions, corpus = tmp_path / "questions.jsonl", tmp_path / "corpus.jsonl"
+    corpus.write_text('{"conversation": "c1"}')
+    questions.write_text('{"conversation": "c1", "id": "q"}')
+    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(tmp_path / "run.jsonl"))
+    assert result.returncode == 2
+    assert "line 1 must be an object with the texts conversation, id, question" in result.stderr
+    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(tmp_path / "none" / "run.jsonl"))
+    assert result.returncode == 2
+    assert "No such file" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,25 @@ def test_a_stop_signal_ends_it_in_order(settings: Settings) -> None:
         printed, _ = process.communicate(timeout=30)
         assert process.returncode == -signal.SIGTERM
         assert "Application shutdown complete" in printed
+
+
+def test_of_two_servers_started_at_once_on_one_port_one_says_so(settings: Settings) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    both = [
+        subprocess.Popen(
+            [RECOLLECT, "serve", "--port", port], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    wait_until(lambda: any(process.poll() is not None for process in both), "one of them gives up")
+    for process in both:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+    errors = [process.communicate(timeout=30)[1] for process in both]
+    assert sum("Address already in use" in error for error in errors) == 1
+    assert not any("Traceback" in error for error in errors)
 
 
 def test_a_port_that_is_taken_is_one_sentence(settings: Settings) -> None:

@@ -1,0 +1,82 @@
+"""What the server lists is what the contracts describe."""
+
+import jsonschema  # type: ignore[import-untyped]  # comes with the SDK, without types
+import pytest
+from mcp.types import Tool
+
+from tests.contracts.schemas import COGNITIVE, CONTEXT, Schema
+from tests.mcp_servers import McpClient
+
+CONTRACTS = CONTEXT | COGNITIVE
+READ_ONLY = {
+    "recall",
+    "fetch_chat_history",
+    "get_conversation",
+    "list_conversations",
+    "hybrid_search",
+    "ping",
+    "graph_query_neighbors",
+    "graph_find_path",
+}
+
+
+@pytest.fixture
+def tools(mcp: McpClient) -> dict[str, Tool]:
+    return mcp.tools()
+
+
+def test_the_tools_are_those_of_the_contracts_and_three_of_our_own(tools: dict[str, Tool]) -> None:
+    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS]
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_schema_is_the_contracts(tools: dict[str, Tool], name: str) -> None:
+    description, schema = CONTRACTS[name]
+    assert tools[name].description == description
+    assert tools[name].input_schema == schema
+
+
+def test_every_tool_has_a_title_hints_and_an_output_schema(tools: dict[str, Tool]) -> None:
+    for name, tool in tools.items():
+        assert tool.title
+        assert tool.annotations is not None
+        assert tool.output_schema is not None
+        assert tool.annotations.read_only_hint is (name in READ_ONLY)
+        assert tool.annotations.destructive_hint is (name == "forget")
+        assert tool.annotations.idempotent_hint is not None
+        assert tool.annotations.open_world_hint is (name == "store_dual_judge_scores")
+        assert tool.output_schema["type"] == "object"
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+
+
+def test_nothing_in_a_schema_is_left_over_from_how_it_was_made(tools: dict[str, Tool]) -> None:
+    for tool in tools.values():
+        for schema in (tool.input_schema, tool.output_schema or {}):
+            for part in _parts(schema):
+                assert not part.keys() & {"$ref", "$defs", "anyOf", "title", "additionalProperties"}
+
+
+def _parts(schema: Schema) -> list[Schema]:
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return [schema, *(part for each in inner for part in _parts(each))]
+
+
+def test_the_resources_are_those_of_the_contract(mcp: McpClient) -> None:
+    listed = {resource.uri: resource for resource in mcp.do(mcp.sdk.list_resources).resources}
+    names = ["l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory"]
+    assert list(listed) == [f"memory://{name}" for name in names]
+    for resource in listed.values():
+        assert resource.mime_type == "application/json"
+        assert resource.title
+        assert resource.description
+
+
+def test_the_templates_have_every_parameter_of_the_contract(mcp: McpClient) -> None:
+    templates = mcp.do(mcp.sdk.list_resource_templates).resource_templates
+    assert [template.uri_template for template in templates] == [
+        "memory://l2-insights{?query,top_k,fidelity_min,created_after,created_before}",
+        "memory://episode-memory{?query,top_k,min_similarity,reward_min,days_back}",
+        "memory://l0-raw{?session_id,date_range,speaker,limit,order}",
+        "memory://stale-memory{?reason,days_back,importance_min,limit}",
+    ]

@@ -1,0 +1,154 @@
+"""`recollect mcp` and the `/mcp` of `recollect serve`: what is offered, and who may reach it."""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from recollect.storage import embedded
+from tests.contracts.schemas import COGNITIVE, CONTEXT
+from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, serving
+
+CORE = ["remember", "recall", "forget"]
+HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ping", "arguments": {}}}
+
+
+def run(*arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    settings = os.environ | environment("default") | more
+    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=settings, input="")
+
+
+@pytest.fixture(scope="module")
+def url(server: embedded.Lease, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with (tmp_path_factory.mktemp("mcp") / "log").open("w") as log, serving(f"test-{uuid4()}", log) as address:
+        yield address
+
+
+def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> None:
+    result = run("mcp", "--describe")
+    assert result.returncode == 0
+    costs = dict(re.findall(r"^(\w+): \d+ tools, about ([\d,]+) tokens$", result.stdout, re.M))
+    assert list(costs) == ["core", "context", "cognitive"]
+    assert int(costs["core"]) < 700
+    for name in [*CORE, *CONTEXT, *COGNITIVE]:
+        assert re.search(rf"^  {name} +\w", result.stdout, re.M)
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "tools"),
+    [
+        ("core", CORE),
+        ("context", list(CONTEXT)),
+        ("cognitive", list(COGNITIVE)),
+        (" context , core", [*CORE, *CONTEXT]),
+    ],
+)
+def test_toolsets_choose_the_tools(server: embedded.Lease, tmp_path: Path, toolsets: str, tools: list[str]) -> None:
+    with (tmp_path / "log").open("w") as log, over_stdio("default", log, "--toolsets", toolsets) as client:
+        assert list(client.tools()) == tools
+        listed = client.do(client.sdk.list_resources).resources
+        assert len(listed) == (5 if toolsets == "cognitive" else 0)
+        if toolsets != "cognitive":
+            assert "Unknown resource" in client.read_refused("memory://working-memory").message
+
+
+@pytest.mark.parametrize(("command", "toolsets"), [("mcp", "everything"), ("mcp", "core,"), ("serve", "Core")])
+def test_an_unknown_toolset_is_one_sentence(server: embedded.Lease, command: str, toolsets: str) -> None:
+    result = run(command, "--toolsets", toolsets)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert "choose from core, context, cognitive" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_serve_takes_toolsets_too(server: embedded.Lease, tmp_path: Path) -> None:
+    with (
+        (tmp_path / "log").open("w") as log,
+        serving("default", log, "--toolsets", "core") as url,
+        connected(url, "default") as client,
+    ):
+        assert list(client.tools()) == CORE
+
+
+def test_standard_output_is_the_protocols_alone(server: embedded.Lease) -> None:
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    result = subprocess.run(
+        [RECOLLECT, "mcp"],
+        input=f"{request}\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | environment("default") | {"RECOLLECT_LOG_LEVEL": "DEBUG"},
+    )
+    assert result.returncode == 0
+    assert [json.loads(line)["jsonrpc"] for line in result.stdout.splitlines()] == ["2.0"]
+    assert "debug" in result.stderr
+
+
+def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(tmp_path: Path) -> None:
+    result = run("mcp", RECOLLECT_DATABASE_URL=f"postgresql://me:hunter2@/db?host={tmp_path}")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "cannot be reached" in result.stderr
+    assert "hunter2" not in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_rest_and_mcp_share_a_port(url: str) -> None:
+    assert httpx.get(url.replace("/mcp", "/health")).json() == {"status": "ok"}
+    assert "pong" in httpx.post(url, json=PING, headers=HEADERS).text
+    assert httpx.get(url.replace("/mcp", "/nothing")).json() == {"detail": "Not Found"}
+
+
+@pytest.mark.parametrize("host", ["evil.example.com", "127.0.0.1.evil.example.com", "localhost.evil.com:80", "[::2]"])
+def test_a_request_for_another_host_is_refused(url: str, host: str) -> None:
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": host})
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example.com", "https://localhost.evil.com", "null", "http://[::2]:80"])
+def test_a_page_of_another_site_is_refused(url: str, origin: str) -> None:
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"origin": origin})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]", "localhost:8000", "[::1]:8000"])
+def test_loopback_goes_by_all_of_its_names(url: str, name: str) -> None:
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": name, "origin": f"http://{name}"})
+    assert answer.status_code == 200
+
+
+def test_a_body_beyond_any_call_is_refused(url: str) -> None:
+    address = httpx.URL(url)
+    connection = http.client.HTTPConnection(address.host, address.port)
+    connection.request("POST", address.path, headers=HEADERS | {"content-length": str(65 * 1024 * 1024)})
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_the_server_introduces_itself(server: embedded.Lease, url: str) -> None:
+    for mode, revision in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
+        with connected(url, "default", mode) as client:
+            assert client.sdk.protocol_version == revision
+            assert client.sdk.server_info is not None
+            assert (client.sdk.server_info.name, client.sdk.server_info.version) == ("recollect", "0.1.0")
+            assert "long-term memory" in (client.sdk.instructions or "")
+
+
+def test_many_clients_at_once_are_served(url: str) -> None:
+    async def burst(sdk: Any) -> list[Any]:
+        return await asyncio.gather(*(sdk.call_tool("remember", {"text": f"note {n}"}) for n in range(50)))
+
+    with connected(url, "default") as client:
+        results = client.do(burst, client.sdk)
+    assert len({result.structured_content["id"] for result in results}) == 50

@@ -1,0 +1,56 @@
+"""The configuration in docs/mcp.md starts real servers, and its tables are complete."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.doors.mcp.server import PATH
+from recollect.settings import Settings
+from recollect.storage import embedded
+from tests.contracts.schemas import COGNITIVE, CONTEXT
+from tests.mcp_servers import RECOLLECT, over_stdio
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)]
+SERVERS: list[dict[str, Any]] = [
+    server for block in BLOCKS for server in (block.get("mcpServers") or block.get("servers") or {}).values()
+]
+COMMANDS = sorted(
+    {(each["command"], *each["args"]) for each in SERVERS if "command" in each}
+    | {tuple(shlex.split(line)) for line in re.findall(r"^claude mcp add \w+ -- (.+)$", PAGE, re.M)}
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_configured_command_starts_a_server(server: embedded.Lease, command: tuple[str, ...], tmp_path: Path) -> None:
+    assert command[:2] == (RECOLLECT.name, "mcp")
+    with (tmp_path / "log").open("w") as log, over_stdio("default", log, *command[2:]) as client:
+        assert "remember" in client.tools()
+
+
+def test_a_configured_environment_is_made_of_settings() -> None:
+    for server in SERVERS:
+        for name in server.get("env", {}):
+            assert name.removeprefix("RECOLLECT_").lower() in Settings.model_fields
+
+
+def test_a_configured_address_is_where_serve_listens() -> None:
+    address = f"http://{Settings().host}:{Settings().port}{PATH}"
+    assert [each["url"] for each in SERVERS if "url" in each] == [address]
+
+
+def test_the_tables_have_every_tool_and_resource() -> None:
+    for name in ("remember", "recall", "forget", *CONTEXT, *COGNITIVE):
+        assert f"| `{name}` |" in PAGE
+    for name in ("l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory"):
+        assert f"| `memory://{name}` |" in PAGE
+
+
+def test_the_example_of_an_error_is_what_the_tool_says(server: embedded.Lease, tmp_path: Path) -> None:
+    (example,) = [block for block in BLOCKS if "error" in block]
+    with (tmp_path / "log").open("w") as log, over_stdio("default", log) as client:
+        assert json.loads(client.refused("hybrid_search", query_text="x", top_k=0)) == example
