@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,23 @@ def test_standard_output_is_the_protocols_alone(server: embedded.Lease) -> None:
     assert result.returncode == 0
     assert [json.loads(line)["jsonrpc"] for line in result.stdout.splitlines()] == ["2.0"]
     assert "debug" in result.stderr
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_signal_ends_it_while_it_waits_for_input(server: embedded.Lease, stop: signal.Signals) -> None:
+    with subprocess.Popen(
+        [RECOLLECT, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | environment("default"),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert b"result" in process.stdout.readline()
+        process.send_signal(stop)
+        assert process.wait(30) == -stop
 
 
 def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(tmp_path: Path) -> None:

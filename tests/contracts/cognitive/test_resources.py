@@ -3,14 +3,15 @@
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, quote_plus
-from uuid import uuid4
 
 import pytest
 
 from tests.mcp_servers import McpClient
 
-TODAY = datetime.now(UTC).date()
-YESTERDAY, TOMORROW = TODAY - timedelta(days=1), TODAY + timedelta(days=1)
+
+def days() -> dict[str, date]:
+    today = datetime.now(UTC).date()
+    return {"today": today, "yesterday": today - timedelta(days=1), "tomorrow": today + timedelta(days=1)}
 
 
 def contents(mcp: McpClient, uri: str) -> list[dict[str, Any]]:
@@ -66,11 +67,11 @@ def test_a_query_need_not_be_encoded(mcp: McpClient, word: str, insight: dict[st
 @pytest.mark.parametrize(
     ("parameters", "is_there"),
     [
-        (f"created_after={YESTERDAY}", True),
-        (f"created_after={TODAY}&created_before={TODAY}", True),
-        (f"created_after={TOMORROW}", False),
-        (f"created_before={YESTERDAY}", False),
-        (f"created_before={TOMORROW}&fidelity_min=0.0", True),
+        ("created_after={yesterday}", True),
+        ("created_after={today}&created_before={today}", True),
+        ("created_after={tomorrow}", False),
+        ("created_before={yesterday}", False),
+        ("created_before={tomorrow}&fidelity_min=0.0", True),
         ("fidelity_min=1.0", False),
     ],
 )
@@ -78,7 +79,7 @@ def test_insights_are_filtered(
     mcp: McpClient, word: str, insight: dict[str, Any], parameters: str, is_there: bool
 ) -> None:
     for query in ("", f"query={word}&"):
-        found = contents(mcp, f"memory://l2-insights?{query}{parameters}")
+        found = contents(mcp, f"memory://l2-insights?{query}{parameters.format_map(days())}")
         assert (insight["id"] in [each["id"] for each in found]) is is_there
 
 
@@ -145,14 +146,19 @@ def test_raw_dialogue_is_read_by_session_speaker_and_order(mcp: McpClient, word:
 
 @pytest.mark.parametrize(
     ("start", "end", "is_there"),
-    [(TODAY, TODAY, True), (YESTERDAY, TOMORROW, True), (TOMORROW, TOMORROW, False), (YESTERDAY, YESTERDAY, False)],
+    [
+        ("today", "today", True),
+        ("yesterday", "tomorrow", True),
+        ("tomorrow", "tomorrow", False),
+        ("yesterday", "yesterday", False),
+    ],
 )
 def test_both_ends_of_a_date_range_belong_to_it(
-    mcp: McpClient, word: str, start: date, end: date, is_there: bool
+    mcp: McpClient, word: str, start: str, end: str, is_there: bool
 ) -> None:
     dialogue(mcp, word, ("user", "today"))
     for comma in (",", "%2C"):
-        found = contents(mcp, f"memory://l0-raw?session_id={word}&date_range={start}{comma}{end}")
+        found = contents(mcp, f"memory://l0-raw?session_id={word}&date_range={days()[start]}{comma}{days()[end]}")
         assert bool(found) is is_there
 
 
@@ -221,7 +227,7 @@ def test_a_bad_parameter_is_an_error_that_names_it(mcp: McpClient, uri: str, nam
     assert problem.data["uri"] == uri
 
 
-@pytest.mark.parametrize("uri", ["memory://nothing", "memory://", f"memory://{uuid4()}?query=x", "memory:l0-raw"])
+@pytest.mark.parametrize("uri", ["memory://nothing", "memory://", "memory://l0-raws?limit=1", "memory:l0-raw"])
 def test_an_unknown_resource_is_not_found(mcp: McpClient, uri: str) -> None:
     problem = mcp.read_refused(uri)
     assert problem.code == -32602

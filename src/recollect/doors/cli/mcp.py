@@ -1,6 +1,7 @@
 """`recollect mcp`: the memory as an MCP server over standard input and output, for desktop clients."""
 
 import asyncio
+import signal
 
 import click
 
@@ -24,6 +25,8 @@ def run(names: str | None) -> None:
     settings = environment.load()
     logs.configure(settings.log_level, settings.log_format)
     quiet_sdk(settings.log_level)
+    # Python's own handler would wait for the next line of input. Nothing is lost: a write is answered after its commit.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(settings, chosen))
 
 

@@ -1,0 +1,90 @@
+"""What one namespace stores is nowhere to be seen in another, through any tool or resource."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.types import TextResourceContents
+
+from recollect.doors.mcp.server import RecollectServer
+from recollect.engine import Engine
+from recollect.settings import Settings
+
+WORD = "zanzibar"
+RESOURCES = (
+    "memory://l2-insights",
+    f"memory://l2-insights?query={WORD}",
+    "memory://working-memory",
+    f"memory://episode-memory?query={WORD}&min_similarity=0",
+    "memory://l0-raw",
+    f"memory://l0-raw?session_id={WORD}",
+    "memory://stale-memory",
+)
+
+
+@pytest.fixture
+async def other(settings: Settings, namespace: str) -> AsyncIterator[Engine]:
+    engine = await Engine.open(settings.model_copy(update={"namespace": f"{namespace}-other"}))
+    yield engine
+    await engine.close()
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content or {}
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    return str(result.content)
+
+
+async def fill(client: Client) -> dict[str, Any]:
+    """One of everything; returns the ids."""
+    conversation = (await call(client, "create_conversation", user_id=WORD))["id"]
+    await call(client, "record_interaction", conversation_id=conversation, user_message=WORD, assistant_response=WORD)
+    said = (await call(client, "store_raw_dialogue", session_id=WORD, speaker="user", content=WORD))["id"]
+    insight = (await call(client, "compress_to_l2_insight", content=f"{WORD} it is", source_ids=[said]))["id"]
+    await call(client, "store_episode", query=WORD, reward=1.0, reflection=WORD)
+    for number in range(11):
+        await call(client, "update_working_memory", content=f"{WORD} {number}")
+    await call(client, "graph_add_edge", source_name=WORD, target_name=f"{WORD} too", relation="IS")
+    document = (await call(client, "remember", text=f"All about {WORD}"))["id"]
+    return {"conversation": conversation, "said": said, "insight": insight, "document": document}
+
+
+async def test_nothing_of_one_namespace_is_seen_from_another(engine: Engine, other: Engine) -> None:
+    async with Client(RecollectServer(engine)) as owner, Client(RecollectServer(other)) as stranger:
+        ids = await fill(owner)
+        for uri in RESOURCES:
+            assert '"contents": []' in await text(stranger, uri)
+            assert '"contents": []' not in await text(owner, uri)
+        assert (await call(stranger, "list_conversations", user_id=WORD))["result"] == []
+        assert (await call(stranger, "recall", query=WORD))["memories"] == []
+        assert (await call(stranger, "hybrid_search", query_text=WORD))["results"] == []
+        conversation = {"conversation_id": ids["conversation"]}
+        assert "not found" in await refused(stranger, "get_conversation", **conversation)
+        assert "not found" in await refused(stranger, "fetch_chat_history", **conversation)
+        words = {"user_message": "x", "assistant_response": "y"}
+        assert "not found" in await refused(stranger, "record_interaction", **conversation, **words)
+        assert "not stored here" in await refused(
+            stranger, "compress_to_l2_insight", content="x", source_ids=[ids["said"]]
+        )
+        assert "not the id" in await refused(stranger, "graph_add_node", label="x", name="y", vector_id=ids["insight"])
+        assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
+        assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
+        for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
+            assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
+        assert (await call(owner, "recall", query=WORD))["memories"]
+
+
+async def text(client: Client, uri: str) -> str:
+    try:
+        (contents,) = (await client.read_resource(uri)).contents
+    except MCPError as problem:
+        raise AssertionError(f"{uri}: {problem.message}") from problem
+    assert isinstance(contents, TextResourceContents)
+    return contents.text
