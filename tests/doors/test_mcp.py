@@ -83,17 +83,18 @@ def test_serve_takes_toolsets_too(server: embedded.Lease, tmp_path: Path) -> Non
 
 def test_standard_output_is_the_protocols_alone(server: embedded.Lease) -> None:
     request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    result = subprocess.run(
-        [RECOLLECT, "mcp"],
-        input=f"{request}\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | environment("default") | {"RECOLLECT_LOG_LEVEL": "DEBUG"},
-    )
-    assert result.returncode == 0
-    assert [json.loads(line)["jsonrpc"] for line in result.stdout.splitlines()] == ["2.0"]
-    assert "debug" in result.stderr
+    chosen = os.environ | environment("default") | {"RECOLLECT_LOG_LEVEL": "DEBUG"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([RECOLLECT, "mcp"], stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=chosen) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{request}\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["jsonrpc"] == "2.0"
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert rest == ""
+    assert "debug" in errors
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

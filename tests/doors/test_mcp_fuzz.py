@@ -162,12 +162,23 @@ INITIALIZE = request(
 def test_garbage_on_standard_input_does_not_stop_the_server(server: embedded.Lease) -> None:
     settings_of_server = os.environ | environment(f"test-{uuid4()}")
     said = b"\n".join([INITIALIZE, *GARBAGE, request(8, "tools/call", {"name": "ping", "arguments": {}}), b""])
-    result = subprocess.run(
-        [RECOLLECT, "mcp"], input=said, capture_output=True, timeout=60, env=settings_of_server, check=True
-    )
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert {"7", "8"} <= {str(answer.get("id")) for answer in answers if "result" in answer}
-    assert b"Traceback" not in result.stdout
+    command = [str(RECOLLECT), "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=settings_of_server) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(said)
+        process.stdin.flush()
+        # Standard input stays open until the last answer is there: its end is the client's good-bye.
+        answered: set[str] = set()
+        while not {"7", "8"} <= answered:
+            line = process.stdout.readline()
+            assert line, f"the server stopped after it had answered {answered}"
+            answer = json.loads(line)
+            answered |= {str(answer.get("id"))} if "result" in answer else set()
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"Traceback" not in rest + errors
 
 
 def test_garbage_over_http_is_refused_and_the_next_request_served(server: embedded.Lease, tmp_path: Any) -> None:
