@@ -12,7 +12,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.fusion import Weights, fuse
 from recollect.flows.legs import Legs
-from recollect.flows.remember import Line, Remember, Turn
+from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
 from recollect.language.content import density, likeness
 from recollect.memory.episodes import Episode, Episodes, SimilarEpisode
 from recollect.memory.insights import Insight, Insights
@@ -23,7 +23,6 @@ from recollect.memory.working import REASONS, StaleItem, Working, WorkingItem, W
 from recollect.storage.database import Database
 
 ROLES = ("user", "assistant", "system")
-ANONYMOUS = "anonymous"
 ORDERS = ("asc", "desc")
 
 LOW_FIDELITY = 0.5

@@ -18,6 +18,9 @@ from recollect.memory.sessions import Advance, Session, Sessions
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
 
+# Whose a session is that begins with a message of nobody in particular.
+ANONYMOUS = "anonymous"
+
 # Cutting and weighing a longer text would keep the event loop from its other callers.
 _ANALYSED_IN_PLACE = 20_000
 

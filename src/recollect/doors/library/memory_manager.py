@@ -19,14 +19,13 @@ from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows.recall import Recollection
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import ANONYMOUS, Line, Turn
 from recollect.identifiers import uuid7
 from recollect.memory import documents, log
 from recollect.memory.search import Scope
 from recollect.settings import Settings
 
 ROLES = ("user", "assistant", "system")
-ANONYMOUS = "anonymous"
 
 
 class MemoryManager:
