@@ -1,0 +1,1 @@
+"""The agent runtime: curated files, skills, sessions and a best-effort memory gateway, reached over HTTP only."""

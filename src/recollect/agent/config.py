@@ -1,0 +1,196 @@
+"""The agent's configuration: one JSON file, read once at start; a fault is one sentence that names the field."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+import httpx
+
+from recollect.agent.config_file import ConfigurationError as ConfigurationError
+from recollect.agent.config_file import Section, read
+from recollect.agent.secret import Secret
+
+Mode = Literal["curated", "hybrid"]
+ProviderName = Literal["offline", "anthropic", "openai"]
+
+MODES = ("curated", "hybrid")
+PROVIDERS = ("offline", "anthropic", "openai")
+SCOPES = ("current_chat", "resources", "all_user_memory")
+DEFAULT_SCOPE = ("current_chat", "resources")
+
+DEFAULT_APP = "default"
+DEFAULT_PROJECT = "default"
+DEFAULT_TOP_K = 8
+DEFAULT_TIMEOUT_SECONDS = 10.0
+DEFAULT_TOKENS = 4096
+DEFAULT_TOOL_ROUNDS = 8
+
+MAX_TOP_K = 100
+MAX_TIMEOUT_SECONDS = 86_400.0
+MAX_TOKENS = 1_000_000
+MAX_TOOL_ROUNDS = 100
+MAX_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayConfig:
+    """Which gateway, as whom, and what to ask of it."""
+
+    base_url: str
+    user_id: str
+    user_key: Secret
+    app_id: str = DEFAULT_APP
+    project_id: str = DEFAULT_PROJECT
+    scope: tuple[str, ...] = DEFAULT_SCOPE
+    top_k: int = DEFAULT_TOP_K
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """Curated memory is on in both modes; hybrid adds the gateway, unless its credentials are missing."""
+
+    mode: Mode = "hybrid"
+    explicit: bool = False
+    gateway: GatewayConfig | None = None
+    # What an implicit hybrid lacks, as names of fields: the gateway stays off, and the loader says so once.
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """Which model answers. `offline` needs no key and no network."""
+
+    name: ProviderName = "offline"
+    model: str | None = None
+    base_url: str | None = None
+    api_key: Secret | None = None
+    max_tokens: int = DEFAULT_TOKENS
+    max_tool_rounds: int = DEFAULT_TOOL_ROUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """Everything the runtime is built from. The workspace holds the curated files, the skills and the sessions."""
+
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    provider: ProviderConfig = field(default_factory=ProviderConfig)
+    workspace: Path = field(default_factory=lambda: default_path().parent)
+
+
+def default_path() -> Path:
+    """Where the configuration is looked for when nobody names a file."""
+    return Path.home() / ".recollect" / "agent" / "config.json"
+
+
+def load_config(path: Path | None) -> AgentConfig:
+    """The configuration in a file; if none is named, that of the default place, which need not exist."""
+    place = path or default_path()
+    document = Section({}) if path is None and not place.exists() else read(place)
+    config = AgentConfig(
+        memory=_memory(document.section("memory") or Section({}, "memory")),
+        provider=_provider(document.section("provider") or Section({}, "provider")),
+        workspace=_workspace(document, place.absolute().parent),
+    )
+    document.finish()
+    return config
+
+
+def _memory(section: Section) -> MemoryConfig:
+    """Hybrid is explicit when `mode` says so. A section without `mode`, like no section, is implicitly hybrid."""
+    chosen = section.choice("mode", MODES)
+    if chosen == "curated":
+        section.skip("gateway")
+        section.finish()
+        return MemoryConfig("curated", explicit=True)
+    explicit = chosen is not None
+    gateway = _gateway(section.section("gateway") or Section({}, section.path("gateway")))
+    section.finish()
+    if isinstance(gateway, GatewayConfig):
+        return MemoryConfig("hybrid", explicit, gateway)
+    if explicit:
+        needed = ", ".join(gateway)
+        raise ConfigurationError(f"memory.mode is hybrid, which needs {needed}: set them, or take the mode curated")
+    return MemoryConfig("hybrid", explicit, missing=gateway)
+
+
+def _gateway(section: Section) -> GatewayConfig | tuple[str, ...]:
+    """The gateway, or the names of the fields it cannot do without. What is there must be right in either case."""
+    base_url = _url(section, "baseUrl")
+    user_id = section.text("userId", "")
+    user_key = section.secret("userKey")
+    rest = {
+        "app_id": section.text("appId", DEFAULT_APP),
+        "project_id": section.text("projectId", DEFAULT_PROJECT),
+    }
+    scope = section.choices("scope", DEFAULT_SCOPE, SCOPES)
+    top_k = section.whole("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
+    timeout = section.seconds("timeoutSeconds", DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
+    section.finish()
+    if base_url and user_id and user_key:
+        return GatewayConfig(base_url, user_id, user_key, **rest, scope=scope, top_k=top_k, timeout_seconds=timeout)
+    there = {"baseUrl": base_url, "userId": user_id, "userKey": user_key}
+    return tuple(section.path(name) for name, value in there.items() if not value)
+
+
+def _provider(section: Section) -> ProviderConfig:
+    name = cast(ProviderName, section.choice("name", PROVIDERS) or "offline")
+    config = ProviderConfig(
+        name=name,
+        model=section.text("model", "") or None,
+        base_url=_url(section, "baseUrl") or None,
+        api_key=_api_key(section),
+        max_tokens=section.whole("maxTokens", DEFAULT_TOKENS, 1, MAX_TOKENS),
+        max_tool_rounds=section.whole("maxToolRounds", DEFAULT_TOOL_ROUNDS, 1, MAX_TOOL_ROUNDS),
+    )
+    section.finish()
+    if name != "offline" and config.model is None:
+        section.refuse("model", f"is missing: name the model of {name} to ask")
+    # Servers of one's own that speak as OpenAI does often take no key.
+    if config.api_key is None and (name == "anthropic" or (name == "openai" and config.base_url is None)):
+        section.refuse("apiKeyEnv", f"is missing: name the environment variable that holds the key of {name}")
+    return config
+
+
+def _api_key(section: Section) -> Secret | None:
+    given, variable = section.secret("apiKey"), section.text("apiKeyEnv", "")
+    if given and variable:
+        section.refuse("apiKeyEnv", "stands beside apiKey: keep one of them")
+    if not variable:
+        return given
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        section.refuse("apiKeyEnv", "names an environment variable that is not set")
+    return Secret(value)
+
+
+def _url(section: Section, field: str) -> str:
+    """An address to add paths to. One with a password in it would be shown by logs that name the address."""
+    text = section.text(field, "").rstrip("/")
+    if text and not _is_base(text):
+        section.refuse(field, "must be an address like http://127.0.0.1:8000, without a user, a query or a fragment")
+    return text
+
+
+def _is_base(text: str) -> bool:
+    """Whether requests can be sent there. What the resolver or the socket would choke on is refused here."""
+    try:
+        url = httpx.URL(text)
+        named = bool(url.host.encode("idna"))
+    except (httpx.InvalidURL, ValueError):
+        return False
+    plain = not (url.userinfo or url.query or url.fragment)
+    return url.scheme in ("http", "https") and named and plain and (url.port is None or 0 < url.port <= MAX_PORT)
+
+
+def _workspace(section: Section, folder: Path) -> Path:
+    """A folder, from the configuration's own if it is relative."""
+    named = section.text("workspace", ".")
+    try:
+        path = folder / Path(named).expanduser()
+    except RuntimeError:
+        path = None
+    if path is None or "\0" in named:
+        section.refuse("workspace", "must be the path of a folder")
+    return path

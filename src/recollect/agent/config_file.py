@@ -1,0 +1,138 @@
+"""Reads the configuration's JSON: typed fields, no key overlooked, no value repeated in a fault."""
+
+import difflib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from recollect.agent.secret import Secret
+
+# Wrapped while the JSON is read, so that the bare text is in no object that a fault could show.
+CREDENTIALS = frozenset({"userKey", "apiKey"})
+
+
+class ConfigurationError(Exception):
+    """The configuration cannot be used. The sentence names the field and repeats no value."""
+
+
+class Section:
+    """One object of the file. Each field is taken once; what is left at the end is an error."""
+
+    def __init__(self, values: dict[str, Any], name: str = "") -> None:
+        self._values = dict(values)
+        self._name = name
+        self._known: list[str] = []
+
+    def path(self, field: str) -> str:
+        """The field's full name, as faults show it."""
+        return f"{self._name}.{field}" if self._name else field
+
+    def section(self, field: str) -> "Section | None":
+        """An object inside this one, or None if the file has none."""
+        value = self._take(field, None)
+        if value is not None and not isinstance(value, dict):
+            self.refuse(field, "must be an object in braces")
+        return None if value is None else Section(value, self.path(field))
+
+    def text(self, field: str, default: str) -> str:
+        """A text without the space around it; a blank one is as good as none."""
+        value = self._take(field, default)
+        if not isinstance(value, str):
+            self.refuse(field, "must be a text in quotes")
+        return value.strip() or default
+
+    def secret(self, field: str) -> Secret | None:
+        """A credential, or None if there is none or it is blank."""
+        value = self._take(field, None)
+        if value is not None and not isinstance(value, Secret):
+            self.refuse(field, "must be a text in quotes")
+        return value if value else None
+
+    def whole(self, field: str, default: int, least: int, most: int) -> int:
+        """A whole number within bounds."""
+        value = self._take(field, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.refuse(field, f"must be a whole number between {least} and {most}")
+        return value
+
+    def seconds(self, field: str, default: float, most: float) -> float:
+        """A positive time."""
+        value = self._take(field, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+            self.refuse(field, f"must be a positive number of seconds, {most:g} at most")
+        return float(value)
+
+    def choice(self, field: str, allowed: Sequence[str]) -> str | None:
+        """One of a few words, or None if the file does not say."""
+        value = self._take(field, None)
+        if value is not None and value not in tuple(allowed):
+            self.refuse(field, f"must be one of: {', '.join(allowed)}")
+        return str(value) if value is not None else None
+
+    def choices(self, field: str, default: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+        """At least one of a few words, each once."""
+        values = self._take(field, list(default))
+        usable = isinstance(values, list) and values and all(value in tuple(allowed) for value in values)
+        if not usable or len(set(values)) != len(values):
+            self.refuse(field, f"must be a list with at least one of: {', '.join(allowed)}; each once")
+        return tuple(values)
+
+    def skip(self, field: str) -> None:
+        """A field that may be there and does not count."""
+        self._take(field, None)
+
+    def finish(self) -> None:
+        """A field that nobody took is a wish that nobody hears: it is misspelt or in the wrong place."""
+        for field in self._values:
+            nearest = difflib.get_close_matches(field, self._known, 1)
+            hint = f"Did you mean {nearest[0]}?" if nearest else f"Known are: {', '.join(self._known)}."
+            raise ConfigurationError(f"There is no field {self.path(field)}. {hint}")
+
+    def refuse(self, field: str, rule: str) -> NoReturn:
+        """Say what the field must be."""
+        raise ConfigurationError(f"{self.path(field)} {rule}")
+
+    def _take(self, field: str, default: Any) -> Any:
+        self._known.append(field)
+        if field in self._values and self._values[field] is None:
+            self.refuse(field, "is null: give it a value or leave it out")
+        return self._values.pop(field, default)
+
+
+def read(path: Path) -> Section:
+    """The object in a file."""
+    document = _parsed(path)
+    if isinstance(document, dict):
+        return Section(document)
+    raise ConfigurationError(f"The configuration {path} {document}")
+
+
+def _parsed(path: Path) -> dict[str, Any] | str:
+    """The object, or what is wrong with the file. The caller raises it: an exception from here would hold the text."""
+    try:
+        document = json.loads(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
+    except OSError as problem:
+        return f"cannot be read: {problem.strerror or type(problem).__name__}"
+    except json.JSONDecodeError as problem:
+        return f"is not JSON: {problem.msg} (line {problem.lineno}, column {problem.colno})"
+    except UnicodeDecodeError:
+        return "is not JSON: it is not text in UTF-8"
+    except ConfigurationError as problem:
+        return str(problem)
+    except (ValueError, RecursionError):
+        return "is not JSON: it holds a number that is none, or too many brackets"
+    return document if isinstance(document, dict) else "must be one JSON object, in braces"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise ConfigurationError(f"names {name} twice in one object")
+        values[name] = Secret(value) if name in CREDENTIALS and isinstance(value, str) else value
+    return values
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError

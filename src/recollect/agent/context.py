@@ -1,0 +1,74 @@
+"""The messages of one run, in the contract's order: system, skills, gateway reference, history, the prompt."""
+
+from collections.abc import Sequence
+
+from recollect.agent.curated import FILES, MemorySnapshot
+from recollect.agent.messages import Message
+from recollect.agent.sessions import SessionEvent
+from recollect.agent.skills import Skill
+
+MAX_HISTORY_MESSAGES = 40
+# About 8,000 tokens, of which one message takes a quarter at most.
+MAX_HISTORY_CHARACTERS = 32_000
+MAX_MESSAGE_CHARACTERS = 8_000
+CUT = "\n[... the rest of this message is left out]"
+
+INTRODUCTION = (
+    "You are a helpful assistant with a memory. The blocks named curated_memory are what you have chosen to keep; the "
+    "tool `memory` changes them, and a change shows from the next run on. The tool `session_search` finds what was "
+    "said in earlier conversations. Keep what will matter later, without being asked; do not keep secrets."
+)
+
+
+class ContextBuilder:
+    """Builds what the model sees. Recalled text never enters the system prompt; only the rule about it does."""
+
+    def build_messages(
+        self,
+        snapshot: MemorySnapshot,
+        prompt: str,
+        *,
+        skills: Sequence[Skill] = (),
+        references: Sequence[str] = (),
+        history: Sequence[SessionEvent] = (),
+        gateway_rule: str | None = None,
+    ) -> tuple[Message, ...]:
+        """All messages, the system prompt first and the current prompt last."""
+        return (
+            Message("system", _system_prompt(snapshot, gateway_rule), "system"),
+            *(Message("user", _activation(skill), "skill") for skill in skills),
+            *(Message("user", text, "reference") for text in references),
+            *_bounded(history),
+            Message("user", prompt, "prompt"),
+        )
+
+
+def _system_prompt(snapshot: MemorySnapshot, gateway_rule: str | None) -> str:
+    blocks = [
+        f'<curated_memory file="{name}">\n{snapshot.text(target).strip() or "(empty)"}\n</curated_memory>'
+        for target, name in FILES.items()
+    ]
+    return "\n\n".join([INTRODUCTION, *blocks, *([gateway_rule] if gateway_rule else [])])
+
+
+def _activation(skill: Skill) -> str:
+    return f'<skill name="{skill.name}">\n{skill.body}\n</skill>\nThis skill is active for the prompt below.'
+
+
+def _bounded(history: Sequence[SessionEvent]) -> list[Message]:
+    """The newest messages that fit, beginning with one of the user, as every provider takes them."""
+    kept: list[Message] = []
+    room = MAX_HISTORY_CHARACTERS
+    for event in reversed(history[-MAX_HISTORY_MESSAGES:]):
+        if event.role is None:
+            continue
+        text = event.content
+        if len(text) > MAX_MESSAGE_CHARACTERS:
+            text = text[:MAX_MESSAGE_CHARACTERS] + CUT
+        room -= len(text)
+        if room < 0:
+            break
+        kept.append(Message(event.role, text, "history"))
+    while kept and kept[-1].role != "user":
+        kept.pop()
+    return kept[::-1]

@@ -1,0 +1,149 @@
+"""HTTP to the memory gateway: three calls, one answer or one sanitised fault each, and never a second try."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn
+
+import httpx
+
+from recollect.agent.config import GatewayConfig
+
+Operation = Literal["search", "add", "flush"]
+Category = Literal[
+    "timeout", "connection", "unauthorized", "http_error", "invalid_json", "invalid_response", "too_large"
+]
+
+# A hundred results of a few pages each; whoever sends more is not the gateway.
+MAX_ANSWER_BYTES = 2 * 1024 * 1024
+UNAUTHORIZED = 401
+
+
+class GatewayError(Exception):
+    """A call failed. Says which and how, and holds nothing of the request or of the answer."""
+
+    def __init__(self, operation: Operation, category: Category, status: int | None = None) -> None:
+        self.operation = operation
+        self.path = f"/memories/{operation}"
+        self.category = category
+        self.status = status
+        answered = "" if status is None else f" (status {status})"
+        super().__init__(f"The memory gateway failed: POST {self.path}: {category}{answered}")
+
+
+class _TooLarge(Exception):
+    """The answer was given up after the limit."""
+
+
+class GatewayClient:
+    """Speaks for one user of one gateway. Retrying an add could store a turn twice, so nothing is retried."""
+
+    def __init__(self, config: GatewayConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._config = config
+        # A transport of our own takes no proxy from the environment, which would see the key. A connection is used
+        # once: one that the gateway closed meanwhile would fail a call that is not retried.
+        self._http = httpx.AsyncClient(
+            base_url=config.base_url,
+            timeout=config.timeout_seconds,
+            follow_redirects=False,
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            transport=transport or httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0)),
+        )
+
+    async def search(self, conversation_id: str, query: str) -> list[Any]:
+        """The results as the gateway sent them: untrusted, and of any shape."""
+        answer = await self._call(
+            "search",
+            {
+                "conversation_id": conversation_id,
+                "query": query,
+                "scope": list(self._config.scope),
+                "top_k": self._config.top_k,
+            },
+        )
+        results = answer.get("results")
+        if not isinstance(results, list):
+            raise GatewayError("search", "invalid_response")
+        return results
+
+    async def add(self, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Give the gateway the messages of a turn."""
+        await self._call("add", {"session_id": session_id, "messages": [dict(message) for message in messages]})
+
+    async def flush(self, session_id: str) -> None:
+        """Wait until what was added to a session can be recalled."""
+        await self._call("flush", {"session_id": session_id})
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def _call(self, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Faults are raised outside of `except`: their causes hold the request, and with it the key."""
+        category: Category
+        try:
+            # httpx limits each wait for the socket; this limits them together, so that a slow drip ends too.
+            async with asyncio.timeout(self._config.timeout_seconds):
+                status, content = await self._exchange(operation, fields)
+        except (TimeoutError, httpx.TimeoutException):
+            category = "timeout"
+        except _TooLarge:
+            category = "too_large"
+        except (httpx.HTTPError, httpx.InvalidURL):
+            category = "connection"
+        else:
+            return _answer(operation, status, content)
+        raise GatewayError(operation, category)
+
+    async def _exchange(self, operation: Operation, fields: Mapping[str, Any]) -> tuple[int, bytes]:
+        """Status and body. A refusal's body is not read, nor a packed one, which could unpack to any size."""
+        async with self._http.stream(
+            "POST",
+            f"/memories/{operation}",
+            content=self._body(fields),
+            headers={"Content-Type": "application/json"},
+        ) as response:
+            if not response.is_success or response.headers.get("Content-Encoding", "identity") != "identity":
+                return response.status_code, b""
+            content = bytearray()
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise _TooLarge
+            return response.status_code, bytes(content)
+
+    def _body(self, fields: Mapping[str, Any]) -> bytes:
+        """The request's body, with who asks: the one place where the key is shown."""
+        config = self._config
+        identity = {
+            "user_id": config.user_id,
+            "user_key": config.user_key.reveal(),
+            "app_id": config.app_id,
+            "project_id": config.project_id,
+        }
+        return json.dumps(identity | dict(fields)).encode("ascii")
+
+
+def _answer(operation: Operation, status: int, content: bytes) -> dict[str, Any]:
+    if not httpx.codes.is_success(status):
+        raise GatewayError(operation, "unauthorized" if status == UNAUTHORIZED else "http_error", status)
+    answer = _parsed(content)
+    if answer is _NOT_JSON:
+        raise GatewayError(operation, "invalid_json")
+    if not isinstance(answer, dict):
+        raise GatewayError(operation, "invalid_response")
+    return answer
+
+
+_NOT_JSON = object()
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError

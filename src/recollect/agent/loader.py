@@ -1,0 +1,131 @@
+"""The composition root of the agent: builds everything a run needs from the configuration; nothing else wires."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from recollect.agent import files
+from recollect.agent.config import AgentConfig, ConfigurationError, ProviderConfig
+from recollect.agent.curated import FILES, LIMITS, MemoryService, MemoryStore
+from recollect.agent.faults import AgentError
+from recollect.agent.gateway_service import MemoryGatewayService, open_gateway
+from recollect.agent.loop import AgentLoop
+from recollect.agent.memory_tool import MemoryTool
+from recollect.agent.messages import Provider
+from recollect.agent.providers.offline import OfflineProvider
+from recollect.agent.session_search import SessionSearch, SessionSearchTool
+from recollect.agent.sessions import SessionStore
+from recollect.agent.skills import SkillLibrary
+from recollect.agent.tools import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoadResult:
+    """A runtime that is ready. `memory_gateway_service` is there in hybrid mode with a whole configuration only."""
+
+    config: AgentConfig
+    memory_service: MemoryService
+    memory_gateway_service: MemoryGatewayService | None
+    sessions: SessionStore
+    skills: SkillLibrary
+    tools: Toolbox
+    provider: Provider
+    loop: AgentLoop
+    warnings: tuple[str, ...] = ()
+
+    def status(self) -> dict[str, Any]:
+        """What runs, for people and monitors. It names no credential."""
+        memory = self.config.memory
+        return {
+            "memory": {
+                "mode": memory.mode,
+                "explicit": memory.explicit,
+                "curated": {
+                    name: {"characters": len(self.memory_service.snapshot().text(target)), "limit": LIMITS[target]}
+                    for target, name in FILES.items()
+                },
+                "gateway": self._gateway_status(),
+            },
+            "provider": {"name": self.config.provider.name, "model": self.provider.model},
+            "tools": [spec.name for spec in self.tools.specs],
+            "skills": [skill.name for skill in self.skills.all()],
+            "workspace": str(self.config.workspace),
+            "warnings": list(self.warnings),
+        }
+
+    def _gateway_status(self) -> dict[str, Any]:
+        gateway = self.config.memory.gateway
+        if self.memory_gateway_service is None or gateway is None:
+            return {"active": False, "missing": list(self.config.memory.missing)}
+        return {
+            "active": True,
+            "base_url": gateway.base_url,
+            "user_id": gateway.user_id,
+            "app_id": gateway.app_id,
+            "project_id": gateway.project_id,
+            "scope": list(gateway.scope),
+            "top_k": gateway.top_k,
+            "timeout_seconds": gateway.timeout_seconds,
+        }
+
+    async def close(self) -> None:
+        """Give connections back."""
+        await self.provider.close()
+        if self.memory_gateway_service:
+            await self.memory_gateway_service.close()
+
+
+class EngineLoader:
+    """Loads the runtime once; a changed configuration takes another load."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        provider: Provider | None = None,
+        gateway_transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._config = config
+        self._provider = provider
+        self._gateway_transport = gateway_transport
+
+    def load(self) -> EngineLoadResult:
+        """Everything, or an error in a sentence. Curated memory does not depend on the gateway in any way."""
+        config = self._config
+        workspace = files.private_directory(config.workspace)
+        memory = MemoryService(MemoryStore(workspace))
+        warnings = memory.snapshot().warnings
+        sessions = SessionStore(workspace / "sessions")
+        skills = SkillLibrary.load(workspace / "skills")
+        tools = Toolbox([MemoryTool(memory), SessionSearchTool(SessionSearch(sessions))])
+        provider = self._provider or open_provider(config.provider)
+        gateway = self._open_gateway()
+        loop = AgentLoop(provider, memory, gateway, sessions, skills, tools, config.provider.max_tool_rounds)
+        return EngineLoadResult(
+            config, memory, gateway, sessions, skills, tools, provider, loop, (*warnings, *skills.warnings)
+        )
+
+    def _open_gateway(self) -> MemoryGatewayService | None:
+        """What is explicit must work, also in a configuration that no file was read for."""
+        memory = self._config.memory
+        if memory.mode == "curated":
+            return None
+        if memory.explicit and memory.gateway is None:
+            raise ConfigurationError("memory.mode is hybrid, which needs memory.gateway: set it, or take curated")
+        return open_gateway(memory, self._gateway_transport)
+
+
+def open_provider(config: ProviderConfig) -> Provider:
+    """The provider that the configuration names. The others' packages are not imported."""
+    if config.name == "offline":
+        return OfflineProvider()
+    try:
+        module = importlib.import_module(f"recollect.agent.providers.{config.name}_api")
+    except ImportError as problem:
+        raise AgentError(
+            f"The provider {config.name} needs the package {config.name}: pip install 'recollect[llm]'."
+        ) from problem
+    provider: Provider = module.open_provider(config)
+    return provider

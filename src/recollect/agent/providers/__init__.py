@@ -1,0 +1,1 @@
+"""Providers: the models that answer, each behind the same narrow protocol."""
