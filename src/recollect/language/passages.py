@@ -37,7 +37,7 @@ def cut(text: str) -> list[str]:
     if _surely_whole(text):
         return [text]
     english = detect(text[:_SAMPLE_CHARACTERS]) in _MEASURED_AS_ENGLISH
-    units = [unit for sentence in _sentences(text) for unit in _units(sentence, english)]
+    units = [unit for sentence in sentences(text) for unit in _units(sentence, english)]
     if sum(unit.tokens for unit in units) <= WHOLE_TOKENS:
         return [text]
     passages = ("".join(unit.text for unit in group).strip() for group in _grouped(units))
@@ -51,7 +51,8 @@ def _surely_whole(text: str) -> bool:
     return len(text) <= _SHORT_CHARACTERS and estimate_tokens(text, english=False) <= WHOLE_TOKENS
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences(text: str) -> Iterator[str]:
+    """A text cut after each sentence and each line; together they are the text."""
     start = 0
     for end in _SENTENCE_END.finditer(text):
         yield text[start : end.end()]

@@ -1,0 +1,163 @@
+"""Where short-term windows live: over the log in PostgreSQL, or in buffers of their own in Redis."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+from recollect.errors import Conflict
+from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.identifiers import uuid7
+from recollect.memory.passages import Passages
+from recollect.memory.sessions import Sessions
+from recollect.memory.windows import WindowConfig, Windowed, Windows
+from recollect.storage.database import Database
+
+if TYPE_CHECKING:  # the client of Redis is optional
+    from recollect.storage.buffers import Buffers
+
+# Messages that leave with their passages in one transaction: each takes well under a second, however long the session.
+REMOVED_AT_ONCE = 1_000
+
+
+class WindowStore(Protocol):
+    """What short-term memory asks of its store; one suite of tests runs against both."""
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Append messages next to each other; a session that does not exist begins with them."""
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """Put a summary in the place of a window's beginning; False if that is not what it was any more."""
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """What a session sets for itself."""
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """Set all of it; a session that does not exist begins with it."""
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Delete a session and all that belongs to it for good; False if there is none."""
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """Those of some sessions, or of all, that it keeps outside the database."""
+
+
+class LogWindows:
+    """Windows over the log: what is added here is there through every door, and compaction destroys nothing."""
+
+    def __init__(
+        self, database: Database, remember: Remember, sessions: Sessions, windows: Windows, passages: Passages
+    ) -> None:
+        self._database = database
+        self._remember = remember
+        self._sessions = sessions
+        self._windows = windows
+        self._passages = passages
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Through the one way in, so that recall finds them."""
+        messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), opens_for=ANONYMOUS))
+        return [
+            Windowed.of(message.id, message.role, message.content, message.metadata, message.created_at.timestamp())
+            for message in messages
+        ]
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """From the start of the window on."""
+        async with self._database.reading(namespace) as db:
+            return await self._windows.messages(db, session_id, limit)
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """Write the summary and move the window's start, while the session's row is locked."""
+        async with self._database.transaction(namespace) as tx:
+            return await self._windows.replace(tx, session_id, part, summary)
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """From the session's row."""
+        async with self._database.reading(namespace) as db:
+            return await self._windows.config(db, session_id)
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """A session may be set up before its first message."""
+        async with self._database.transaction(namespace) as tx:
+            await self._sessions.open(tx, {session_id: ANONYMOUS})
+            if not await self._windows.configure(tx, session_id, config):
+                raise Conflict(f"Session {session_id} is being deleted while it is set up: try again")
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Step by step, the session itself last: whoever is interrupted may ask again."""
+        existed = False
+        while True:
+            async with self._database.transaction(namespace) as tx:
+                oldest = await self._windows.oldest(tx, session_id, REMOVED_AT_ONCE)
+                if oldest is None:
+                    return existed
+                existed = True
+                await self._passages.remove_items(tx, "message", [str(message_id) for message_id in oldest])
+                await self._windows.remove_messages(tx, oldest)
+                if len(oldest) < REMOVED_AT_ONCE:
+                    await self._windows.remove(tx, session_id)
+                    return True
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """None: the log is in the database."""
+        return []
+
+
+class BufferedWindows:
+    """Windows in Redis, which hold their messages themselves: a summary takes the place of what it stands for."""
+
+    def __init__(self, buffers: "Buffers") -> None:
+        self._buffers = buffers
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Their order is the one in which Redis took them; their time is that of this process."""
+        at = round(time.time(), 6)  # microseconds, as in the log
+        messages = [
+            Windowed.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
+            for line in lines
+        ]
+        await self._buffers.append(namespace, session_id, [_item(message) for message in messages])
+        return messages
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """All that the buffer holds."""
+        return [_message(*item) for item in await self._buffers.last(namespace, session_id, limit)]
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """In one step of Redis."""
+        ids = [str(message.id) for message in part]
+        return await self._buffers.replace(namespace, session_id, ids, _item(summary))
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """From the buffer's note."""
+        note = await self._buffers.note(namespace, session_id)
+        return WindowConfig() if note is None else WindowConfig(**json.loads(note))
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """In the buffer's note."""
+        await self._buffers.write_note(namespace, session_id, json.dumps(asdict(config)))
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """At once, whatever its size."""
+        return await self._buffers.remove(namespace, session_id)
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """All that there are."""
+        if session_ids is None:
+            return sorted(await self._buffers.names(namespace))
+        return [name for name in session_ids if await self._buffers.exists(namespace, name)]
+
+
+def _item(message: Windowed) -> tuple[str, str]:
+    fields = (message.role, message.content, message.metadata, message.at, message.compacted)
+    return str(message.id), json.dumps(fields, ensure_ascii=False)
+
+
+def _message(message_id: str, text: str) -> Windowed:
+    return Windowed.of(UUID(message_id), *json.loads(text))

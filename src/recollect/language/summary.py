@@ -1,0 +1,193 @@
+"""Summaries without a model: the sentences that say most for their length, and the facts of the others."""
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from math import log
+from typing import Final, NamedTuple
+
+from recollect.language.facts import Mention, known_names, mentions
+from recollect.language.passages import sentences
+from recollect.language.tokens import estimate_tokens
+from recollect.language.words import document_terms
+
+# The last line of a summary: names, numbers and dates whose sentences found no room.
+ALSO: Final = "Also mentioned"
+_JOINT: Final = "; "
+
+_TERM_WORTH: Final = 0.15  # of a word, where a fact is worth 1; more if it is said often
+_SENTENCES_SHARE: Final = 0.6  # of a summary that sentences get, even where the facts are too many for the rest
+_SPEAKER_TOKENS: Final = 2  # "user: "
+_LONGEST_SPEAKER: Final = 32  # characters before a colon that may be one
+_LEAST_MENTION: Final = 2  # tokens, with what joins it to the next
+_FIXED_COST: Final = 4  # tokens that every sentence seems longer, or the shortest would always win
+_LONGEST_SENTENCE: Final = 240  # characters: a longer one is taken in clauses
+_CLAUSE: Final = re.compile(r".+?(?:[,;:|]\s+|$)")
+
+
+class Said(NamedTuple):
+    """What one speaker said; None for a text that is nobody's."""
+
+    speaker: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """What may be taken: its line, its tokens with the speaker's, and what is gained by it."""
+
+    line: int
+    text: str
+    tokens: int
+    mentions: list[Mention]
+    facts: frozenset[str]
+    terms: frozenset[str]
+
+
+def summarise(said: Sequence[Said], max_tokens: int) -> str:
+    """As much of what was said as fits, in its order, with names, numbers and dates before all else."""
+    listed = [mention for line in said if line.speaker == ALSO for mention in _listed(line.text)]
+    names = known_names(line.text for line in said).union(*(mention.facts for mention in listed))
+    candidates = [
+        sentence
+        for number, line in enumerate(said)
+        if line.speaker != ALSO
+        for sentence in _sentences(number, line.text, names)
+    ]
+    every = _frequent_first(listed + [mention for sentence in candidates for mention in sentence.mentions])
+    room = max_tokens
+    while True:
+        chosen = _chosen(candidates, room)
+        kept, rest = _fitted([candidates[n] for n in chosen], every, room)
+        text = _written(said, [candidates[n] for n in sorted(chosen[:kept])], rest)
+        over = estimate_tokens(text) - max_tokens
+        if over <= 0:
+            return text or _beginning(said, max_tokens)
+        room -= over  # the whole is estimated a little higher than its parts
+
+
+def said_in(summary: str) -> list[Said]:
+    """The lines of a summary, to be summarised again."""
+    return [_spoken(line) for line in summary.splitlines() if line.strip()]
+
+
+def _spoken(line: str) -> Said:
+    speaker, _, text = line.partition(": ")
+    return Said(speaker, text) if text.strip() and len(speaker) <= _LONGEST_SPEAKER else Said(None, line)
+
+
+def _sentences(line: int, text: str, names: frozenset[str]) -> Iterator[_Sentence]:
+    for piece in (piece for sentence in sentences(text) for piece in _pieces(" ".join(sentence.split()))):
+        found = mentions(piece, names)
+        facts = frozenset(fact for mention in found for fact in mention.facts)
+        tokens = estimate_tokens(piece) + _SPEAKER_TOKENS
+        yield _Sentence(line, piece, tokens, found, facts, frozenset(document_terms(piece)))
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """A sentence, or the clauses of one that is too long to be taken whole."""
+    piece = ""
+    for clause in _CLAUSE.findall(sentence) if len(sentence) > _LONGEST_SENTENCE else [sentence]:
+        if piece and len(piece) + len(clause) > _LONGEST_SENTENCE:
+            yield piece.rstrip()
+            piece = ""
+        piece += clause
+    if piece:
+        yield piece.rstrip()
+
+
+def _listed(text: str) -> list[Mention]:
+    """What an earlier summary had room for only in its last line."""
+    return [mention for item in text.split(_JOINT) if (mention := Mention.whole(item.strip())).facts]
+
+
+def _chosen(candidates: Sequence[_Sentence], max_tokens: int) -> list[int]:
+    """Which sentences gain most for their length, each valued beside those that come before it here."""
+    counts = Counter(term for sentence in candidates for term in sentence.terms)
+    worth = {term: _TERM_WORTH * log(1 + count) for term, count in counts.items()}
+    facts: set[str] = set()
+    terms: set[str] = set()
+
+    def value(sentence: _Sentence) -> float:
+        gain = len(sentence.facts - facts) + sum(worth[term] for term in sentence.terms - terms)
+        return gain / (sentence.tokens + _FIXED_COST)
+
+    waiting = [(-value(sentence), number) for number, sentence in enumerate(candidates)]
+    heapq.heapify(waiting)
+    chosen: list[int] = []
+    while waiting:
+        _, number = heapq.heappop(waiting)
+        sentence = candidates[number]
+        now = -value(sentence)
+        if not now or sentence.tokens > max_tokens:
+            continue
+        if waiting and now > waiting[0][0]:
+            heapq.heappush(waiting, (now, number))  # others have told a part of it: it waits for its new turn
+            continue
+        chosen.append(number)
+        max_tokens -= sentence.tokens
+        facts |= sentence.facts
+        terms |= sentence.terms
+    return chosen
+
+
+def _frequent_first(every: Sequence[Mention]) -> list[Mention]:
+    counts = Counter(fact for mention in every for fact in mention.facts)
+    return sorted(every, key=lambda mention: -max(counts[fact] for fact in mention.facts))
+
+
+def _fitted(chosen: Sequence[_Sentence], every: Sequence[Mention], max_tokens: int) -> tuple[int, list[Mention]]:
+    """How many of the sentences leave room for the facts of the others, and these."""
+    spent = [0, *accumulate(sentence.tokens for sentence in chosen)]
+    count = len(chosen)
+    while True:
+        missing = _missing(chosen[:count], every)
+        rest = list(_within(missing, max_tokens - spent[count] - estimate_tokens(ALSO) - 1))
+        if len(rest) == len(missing) or count <= 1 or spent[count] <= _SENTENCES_SHARE * max_tokens:
+            return count, rest
+        count -= 1
+
+
+def _missing(kept: Sequence[_Sentence], every: Sequence[Mention]) -> list[Mention]:
+    told = {fact for sentence in kept for fact in sentence.facts}
+    missing = []
+    for mention in every:
+        if not mention.facts <= told:
+            missing.append(mention)
+            told |= mention.facts
+    return missing
+
+
+def _within(mentioned: Sequence[Mention], room: int) -> Iterator[Mention]:
+    for mention in mentioned:
+        if room < _LEAST_MENTION:
+            return
+        tokens = estimate_tokens(mention.text + _JOINT)
+        if tokens <= room:
+            room -= tokens
+            yield mention
+
+
+def _written(said: Sequence[Said], kept: Sequence[_Sentence], rest: Sequence[Mention]) -> str:
+    lines = [
+        _line(said[number].speaker, " ".join(sentence.text for sentence in together))
+        for number, together in groupby(kept, key=lambda sentence: sentence.line)
+    ]
+    if rest:
+        lines.append(_line(ALSO, _JOINT.join(mention.text for mention in rest)))
+    return "\n".join(lines)
+
+
+def _line(speaker: str | None, text: str) -> str:
+    return text if speaker is None else f"{speaker}: {text}"
+
+
+def _beginning(said: Sequence[Said], max_tokens: int) -> str:
+    """Where there is room for no sentence: the first words, at least one."""
+    words = " ".join(line.text for line in said).split(maxsplit=max_tokens)[: max(max_tokens, 1)]
+    while len(words) > 1 and estimate_tokens(" ".join(words)) > max_tokens:
+        words.pop()
+    return " ".join(words)[:_LONGEST_SENTENCE]

@@ -1,0 +1,153 @@
+"""Windows: what of a session is in short-term memory, a view of the log behind a summary of all that came before."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, Self
+from uuid import UUID
+
+from recollect.language.tokens import estimate_tokens
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+Strategy = Literal["sliding_window", "token_threshold"]
+
+SUMMARY = "summary"
+
+
+class _Sql(Queries, file="windows.sql"):
+    config: Query
+    configure: Query
+    start: Query
+    messages: Query
+    hold: Query
+    part: Query
+    summarise: Query
+    move: Query
+    covering: Query
+    remove_summaries: Query
+    count_summaries: Query
+    oldest: Query
+    remove_messages: Query
+    remove: Query
+
+
+@dataclass(frozen=True, slots=True)
+class WindowConfig:
+    """What a session sets for its own window; None follows the deployment."""
+
+    strategy: Strategy | None = None
+    max_messages: int | None = None
+    max_tokens: int | None = None
+
+
+class Windowed(NamedTuple):
+    """A message in a window; `compacted` is the summary that took the place of others, not one that a client wrote.
+
+    Its tokens are estimated when it is read: the estimate is cheap, needs the text that is read anyway, and a better
+    one will hold for old messages, too.
+    """
+
+    id: UUID
+    role: str
+    content: str
+    metadata: dict[str, Any] | None
+    at: float
+    tokens: int
+    compacted: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        message_id: UUID,
+        role: str,
+        content: str,
+        metadata: dict[str, Any] | None,
+        at: float,
+        compacted: bool = False,
+    ) -> Self:
+        """The same with its tokens counted."""
+        return cls(message_id, role, content, metadata, at, estimate_tokens(content), compacted)
+
+
+class Windows:
+    """Reads and moves windows over the log; messages that a window has passed stay in the log."""
+
+    async def config(self, db: Statements, session_id: str) -> WindowConfig:
+        """What a session sets for itself: nothing, if it does not exist."""
+        row = await db.first(_Sql.config, session_id)
+        return WindowConfig() if row is None else WindowConfig(*row)
+
+    async def configure(self, tx: Transaction, session_id: str, config: WindowConfig) -> bool:
+        """Set all of it; False if there is no such session."""
+        row = await tx.first(_Sql.configure, session_id, config.strategy, config.max_messages, config.max_tokens)
+        return row is not None
+
+    async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[Windowed]:
+        """The last messages of a window, oldest first, the summary before them.
+
+        A compaction between the two statements does no harm: the messages behind the older start are still there.
+        """
+        start = await db.first(_Sql.start, session_id)
+        if start is None:
+            return []
+        rows = await db.all(_Sql.messages, session_id, start["window_start"], limit)
+        found = [_windowed(row["role"], row) for row in reversed(rows)]
+        if start["id"] is None or (limit is not None and len(found) >= limit):
+            return found
+        return [_windowed(SUMMARY, start, compacted=True), *found]
+
+    async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """Let a summary stand for the beginning of a window, if that still is what was summarised."""
+        if await tx.first(_Sql.hold, session_id) is None:
+            return False
+        start = await tx.one(_Sql.start, session_id)
+        compacted = [start["id"]] if start["id"] is not None else []
+        rows = await tx.all(_Sql.part, session_id, start["window_start"], len(part) - len(compacted))
+        if [*compacted, *(row["id"] for row in rows)] != [message.id for message in part]:
+            return False
+        until = rows[-1]["position"] + 1
+        at = datetime.fromtimestamp(summary.at, UTC)
+        await tx.all(_Sql.summarise, session_id, until, summary.id, summary.content, json.dumps(summary.metadata), at)
+        await tx.all(_Sql.move, session_id, until)
+        return True
+
+    async def reopen(self, tx: Transaction, message_id: UUID) -> int:
+        """Begin a window anew whose summary stands for a message that is about to be forgotten.
+
+        Returns how many summaries went.
+        """
+        sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id)]
+        for session_id in sessions:
+            await tx.all(_Sql.hold, session_id)
+            await tx.all(_Sql.move, session_id, 0)
+        return await self.remove_summaries(tx, sessions)
+
+    async def remove_summaries(self, tx: Transaction, session_ids: Sequence[str]) -> int:
+        """Delete the summaries of some sessions; returns how many there were."""
+        return len(await tx.all(_Sql.remove_summaries, list(session_ids)))
+
+    async def count_summaries(self, db: Statements, session_ids: Sequence[str]) -> int:
+        """How many summaries some sessions have."""
+        return int((await db.one(_Sql.count_summaries, list(session_ids)))["summaries"])
+
+    async def oldest(self, tx: Transaction, session_id: str, limit: int) -> list[UUID] | None:
+        """The first messages of a session, which is held from now on; None if there is no such session."""
+        if await tx.first(_Sql.hold, session_id) is None:
+            return None
+        return [row["id"] for row in await tx.all(_Sql.oldest, session_id, limit)]
+
+    async def remove_messages(self, tx: Transaction, message_ids: Sequence[UUID]) -> None:
+        """Delete messages for good, from the log, too."""
+        await tx.all(_Sql.remove_messages, list(message_ids))
+
+    async def remove(self, tx: Transaction, session_id: str) -> None:
+        """Delete a session with all that is set for it."""
+        await tx.all(_Sql.remove, session_id)
+
+
+def _windowed(role: str, row: Any, *, compacted: bool = False) -> Windowed:
+    return Windowed.of(
+        row["id"], role, row["content"], row["metadata"], row["created_at"].timestamp(), compacted=compacted
+    )
