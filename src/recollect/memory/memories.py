@@ -1,0 +1,196 @@
+"""Memories: what was stored for the long term, and everything that ever happened to it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from recollect.identifiers import uuid7
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+
+class _Sql(Queries, file="memories.sql"):
+    add: Query
+    same: Query
+    find: Query
+    hold: Query
+    newest: Query
+    change: Query
+    supersede: Query
+    remove: Query
+    record: Query
+    history: Query
+    of_user: Query
+    in_sessions: Query
+    count: Query
+    erase: Query
+    erase_history: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose memory it is: a user, an agent, a session, or several of them at once."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """One long-term memory; metadata is the caller's, with what we had to say about it."""
+
+    id: UUID
+    text: str
+    category: str
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    metadata: dict[str, Any]
+    superseded_by: UUID | None
+    created_at: datetime
+    updated_at: datetime | None
+
+    @property
+    def holder(self) -> Holder:
+        """Whose it is."""
+        return Holder(self.user_id, self.agent_id, self.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a memory stands in the list: behind it the next page begins."""
+
+    created_at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened to a memory."""
+
+    id: UUID
+    memory_id: UUID
+    event: str
+    old_memory: str | None
+    new_memory: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes two memories the same one: who holds it, its category, and the gist of its text."""
+
+    digest: bytes
+
+    @classmethod
+    def of(cls, holder: Holder, category: str, gist: str) -> Self:
+        """The identity of a memory by its gist."""
+        parts = [holder.user_id, holder.agent_id, holder.session_id, category, gist]
+        return cls(hashlib.sha256(json.dumps(parts).encode()).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory to be stored; its origin is the identity of what the caller gave."""
+
+    holder: Holder
+    category: str
+    text: str
+    metadata: dict[str, Any]
+    identity: Identity
+    origin: Identity
+
+
+class Memories:
+    """Stores memories and their history; finding them by what they say is the work of passages."""
+
+    async def add(self, tx: Transaction, draft: Draft) -> StoredMemory | None:
+        """Store one memory; None if one in force says the same, or came from the same words."""
+        holder = draft.holder
+        scope = (holder.user_id, holder.agent_id, holder.session_id)
+        digests = (draft.identity.digest, draft.origin.digest)
+        row = await tx.first(_Sql.add, uuid7(), draft.text, draft.category, *scope, draft.metadata, *digests)
+        if row is None:
+            return None
+        await self._record(tx, row["id"], holder, "create", None, draft.text)
+        return StoredMemory(*row)
+
+    async def same(self, db: Statements, identity: Identity, origin: Identity) -> StoredMemory | None:
+        """The memory in force that says the same, or came from the same words."""
+        row = await db.first(_Sql.same, identity.digest, origin.digest)
+        return None if row is None else StoredMemory(*row)
+
+    async def find(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
+        """Those of some memories that exist, by id; superseded ones, too."""
+        return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, list(ids))}
+
+    async def hold(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
+        """The same, and nobody else changes them until this transaction ends."""
+        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.hold, list(ids))}
+
+    async def newest(self, db: Statements, holder: Holder, limit: int, behind: Place | None) -> list[StoredMemory]:
+        """A page of the memories in force, newest first; None in the holder means anybody."""
+        place = (None, None) if behind is None else (behind.created_at, behind.id)
+        rows = await db.all(_Sql.newest, holder.user_id, holder.agent_id, holder.session_id, *place, limit)
+        return [StoredMemory(*row) for row in rows]
+
+    async def change(self, tx: Transaction, memory: StoredMemory, text: str, gist: str) -> StoredMemory:
+        """Give a memory that this transaction holds another text."""
+        identity = Identity.of(memory.holder, memory.category, gist)
+        row = await tx.one(_Sql.change, memory.id, text, identity.digest)
+        await self._record(tx, memory.id, memory.holder, "update", memory.text, text)
+        return StoredMemory(*row)
+
+    async def supersede(self, tx: Transaction, old: StoredMemory, new: StoredMemory) -> None:
+        """Take a memory that this transaction holds out of force, because a newer one says otherwise."""
+        await tx.one(_Sql.supersede, old.id, new.id)
+        await self._record(tx, old.id, old.holder, "supersede", old.text, new.text)
+
+    async def reinstate(self, tx: Transaction, memory: StoredMemory) -> StoredMemory:
+        """Bring a memory that this transaction holds back into force."""
+        row = await tx.one(_Sql.supersede, memory.id, None)
+        await self._record(tx, memory.id, memory.holder, "undo", None, memory.text)
+        return StoredMemory(*row)
+
+    async def remove(self, tx: Transaction, memory_id: UUID) -> bool:
+        """Delete one memory; False if there is none. Its history stays."""
+        row = await tx.first(_Sql.remove, memory_id)
+        if row is None:
+            return False
+        text, *held_by = row
+        await self._record(tx, memory_id, Holder(*held_by), "delete", text, None)
+        return True
+
+    async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
+        """Everything that happened to a memory, in order."""
+        return [HistoryEntry(*row) for row in await db.all(_Sql.history, memory_id)]
+
+    async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
+        """The next memories of a user behind an id; also those of which only a history is left."""
+        return [row["id"] for row in await db.all(_Sql.of_user, user_id, behind, limit)]
+
+    async def in_sessions(
+        self, db: Statements, session_ids: Sequence[str], behind: UUID, limit: int, *, of_users: bool
+    ) -> list[UUID]:
+        """The same for sessions; without `of_users` only those that no user holds besides."""
+        return [row["id"] for row in await db.all(_Sql.in_sessions, list(session_ids), behind, limit, of_users)]
+
+    async def count(self, db: Statements, ids: Sequence[UUID]) -> tuple[int, int]:
+        """How many of some memories there are, and how many entries their histories have."""
+        row = await db.one(_Sql.count, list(ids))
+        return row["memories"], row["history"]
+
+    async def erase(self, tx: Transaction, ids: Sequence[UUID]) -> tuple[int, int]:
+        """Delete memories and their histories; returns how many there were of each."""
+        memories = await tx.all(_Sql.erase, list(ids))
+        return len(memories), len(await tx.all(_Sql.erase_history, list(ids)))
+
+    async def _record(
+        self, tx: Transaction, memory_id: UUID, holder: Holder, event: str, old: str | None, new: str | None
+    ) -> None:
+        await tx.all(_Sql.record, memory_id, uuid7(), event, old, new, holder.user_id, holder.session_id)
