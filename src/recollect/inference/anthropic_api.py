@@ -1,0 +1,49 @@
+"""The Anthropic SDK: one client a process, made when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from recollect.inference.failures import ANTHROPIC
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+    from recollect.inference.sdk import Account
+
+
+class AnthropicApi:
+    """The SDK is imported only by those who use it."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._client: AsyncAnthropic | None = None
+
+    async def client(self) -> AsyncAnthropic:
+        """Raises Misconfigured without the package or a key. Importing takes a second, and nobody else waits for it."""
+        if self._client is None:
+            options = self._account.client_options()
+            try:
+                sdk = await asyncio.to_thread(import_module, "anthropic")
+            except ModuleNotFoundError:
+                raise ANTHROPIC.without_package() from None
+            if self._client is None:
+                self._client = sdk.AsyncAnthropic(
+                    **options, open_telemetry=False
+                )  # nothing of a memory belongs in a span
+        assert self._client is not None
+        return self._client
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Raise the SDK's errors as ours."""
+        import anthropic
+
+        return self._account.translated(anthropic)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        if self._client is not None:
+            await self._client.close()

@@ -1,0 +1,76 @@
+"""Anthropic's messages as a writer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import LimitReached, Unavailable
+from recollect.inference.failures import ANTHROPIC, Refused
+from recollect.inference.llm import most_tokens
+from recollect.inference.meter import Tokens
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from anthropic.types import Message
+
+    from recollect.inference.anthropic_api import AnthropicApi
+    from recollect.inference.guard import Guard
+    from recollect.inference.llm import Prompt
+
+
+class AnthropicWriter:
+    """Asks one model of Anthropic."""
+
+    def __init__(self, api: AnthropicApi, guard: Guard, model: str) -> None:
+        self.model_id = f"anthropic:{model}"
+        self._api = api
+        self._guard = guard
+        self._model = model
+        self._enforces_schemas = True
+
+    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        if schema is None or not self._enforces_schemas:
+            return await self._ask(prompt, None)
+        try:
+            return await self._ask(prompt, schema)
+        except Refused:
+            # Perhaps because of the schema, which older models do not take: the prompt says the same in words.
+            answer = await self._ask(prompt, None)
+        self._enforces_schemas = False
+        return answer
+
+    async def _ask(self, prompt: Prompt, schema: dict[str, Any] | None) -> str:
+        options: dict[str, Any] = {"system": prompt.system} if prompt.system else {}
+        if schema is not None:
+            options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if prompt.temperature is not None:
+            options["temperature"] = prompt.temperature
+        client = await self._api.client()
+        most = most_tokens(prompt, schema)
+        message = await self._guard.ask(
+            prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options)
+        )
+        return self._text(message, prompt.max_tokens)
+
+    async def _request(self, client: AsyncAnthropic, prompt: Prompt, options: dict[str, Any]) -> tuple[Message, Tokens]:
+        with self._api.translated():
+            message = await client.messages.create(
+                model=self._model,
+                messages=[{"role": "user", "content": prompt.user}],
+                max_tokens=prompt.max_tokens,
+                **options,
+            )
+        # The SDK hands on whatever came, down to plain text.
+        if getattr(message, "content", None) is None or getattr(message, "usage", None) is None:
+            raise ANTHROPIC.unreadable()
+        used = message.usage
+        read = used.input_tokens + (used.cache_creation_input_tokens or 0) + (used.cache_read_input_tokens or 0)
+        return message, Tokens(read, used.output_tokens)
+
+    def _text(self, message: Message, max_tokens: int) -> str:
+        if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens.")
+        text = "".join(block.text for block in message.content if block.type == "text")
+        if message.stop_reason == "refusal" or not text:
+            raise Unavailable(f"{self.model_id} declined to answer.")
+        return text

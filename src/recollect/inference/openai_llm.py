@@ -1,0 +1,82 @@
+"""OpenAI's chat completions as a writer; any server that speaks them will do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import LimitReached, Unavailable
+from recollect.inference.failures import OPENAI, Refused
+from recollect.inference.llm import most_tokens
+from recollect.inference.meter import Tokens
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletion
+
+    from recollect.inference.guard import Guard
+    from recollect.inference.llm import Prompt
+    from recollect.inference.openai_api import OpenAiApi
+
+
+class OpenAiWriter:
+    """Asks one model of OpenAI, or of a compatible server."""
+
+    def __init__(self, api: OpenAiApi, guard: Guard, model: str) -> None:
+        self.model_id = f"openai:{model}"
+        self._api = api
+        self._guard = guard
+        self._model = model
+        self._enforces_schemas = True
+
+    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        if schema is None or not self._enforces_schemas:
+            return await self._ask(prompt, None)
+        try:
+            return await self._ask(prompt, schema)
+        except Refused:
+            # Perhaps because of the schema: the prompt says the same in words.
+            answer = await self._ask(prompt, None)
+        self._enforces_schemas = False
+        return answer
+
+    async def _ask(self, prompt: Prompt, schema: dict[str, Any] | None) -> str:
+        options: dict[str, Any] = {} if schema is None else {"response_format": _format(schema)}
+        if prompt.temperature is not None:
+            options["temperature"] = prompt.temperature
+        client = await self._api.client()
+        most = most_tokens(prompt, schema)
+        completion = await self._guard.ask(
+            prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options, most)
+        )
+        return self._text(completion, prompt.max_tokens)
+
+    async def _request(
+        self, client: AsyncOpenAI, prompt: Prompt, options: dict[str, Any], most: int
+    ) -> tuple[ChatCompletion, Tokens]:
+        said = (("system", prompt.system), ("user", prompt.user))
+        with self._api.translated():
+            completion = await client.chat.completions.create(
+                model=self._model,
+                messages=[{"role": role, "content": text} for role, text in said if text],  # type: ignore[misc]
+                max_completion_tokens=prompt.max_tokens,
+                **options,
+            )
+        # The SDK hands on whatever came, down to plain text.
+        if not getattr(completion, "choices", None):
+            raise OPENAI.unreadable()
+        used = completion.usage
+        if used is None:
+            return completion, Tokens(most - prompt.max_tokens, prompt.max_tokens)
+        return completion, Tokens(used.prompt_tokens, used.completion_tokens)
+
+    def _text(self, completion: ChatCompletion, max_tokens: int) -> str:
+        choice = completion.choices[0]
+        if choice.finish_reason == "length":
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens.")
+        if not choice.message.content:
+            raise Unavailable(f"{self.model_id} declined to answer.")
+        return choice.message.content
+
+
+def _format(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
