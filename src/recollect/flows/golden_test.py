@@ -1,0 +1,202 @@
+"""The golden test: precision at 5 of hybrid search on queries whose answers are known, day by day, and its drift."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from recollect import checks
+from recollect.errors import Invalid, LimitReached, NotFound
+from recollect.flows.cognition import Cognition
+from recollect.language.lengths import LENGTHS, Length, length_of
+from recollect.memory.golden import Baseline, Golden, GoldenQuery, GoldenRun, QueryResult
+from recollect.memory.insights import Insights
+from recollect.storage.database import Database
+
+RANKS = 5
+
+# Drift is a fall by more than this part of the baseline.
+TOLERATED_FALL = 0.05
+# Fractions of the same value may differ in their last bit; no run of any size differs by so little.
+_ROUNDING = 1e-9
+
+MAX_QUERIES = 1000
+MAX_EXPECTED = 100
+MAX_RUNS = 3650
+
+NORMAL = "All metrics within normal range"
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A query for the golden set; `place` says where it comes from, for the sentence that refuses it."""
+
+    query: str
+    expected_ids: Sequence[int] = ()
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthResult:
+    """How well the queries of about one length did; of none, there is no precision."""
+
+    count: int
+    precision_at_5: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenReport:
+    """A run, in words and by the length of its queries."""
+
+    run: GoldenRun
+    details: str
+    breakdown: Mapping[Length, LengthResult]
+
+
+def utc_today() -> date:
+    """Days are those of UTC, on every machine."""
+    return datetime.now(UTC).date()
+
+
+class GoldenTest:
+    """Keeps the golden set and measures search with it."""
+
+    def __init__(
+        self,
+        database: Database,
+        golden: Golden,
+        insights: Insights,
+        cognition: Cognition,
+        today: Callable[[], date] = utc_today,
+    ) -> None:
+        self._database = database
+        self._golden = golden
+        self._insights = insights
+        self._cognition = cognition
+        self._today = today
+
+    async def add(self, namespace: str, entries: Sequence[Entry]) -> list[GoldenQuery]:
+        """Add queries, all or none; one that is there already expects from now on what it is given here."""
+        if len(entries) > MAX_QUERIES:
+            raise LimitReached(_too_many())
+        checked = [(_query(entry), _expected(entry)) for entry in entries]
+        async with self._database.transaction(namespace) as tx:
+            wanted = sorted({insight for _, expected in checked for insight in expected})
+            known = await self._insights.find(tx, wanted)
+            for entry, (_, expected) in zip(entries, checked, strict=True):
+                _refuse_unknown(entry, [insight for insight in expected if insight not in known])
+            added = [await self._golden.put(tx, query, expected) for query, expected in checked]
+            if await self._golden.count(tx) > MAX_QUERIES:
+                raise LimitReached(_too_many())
+        return added
+
+    async def queries(self, namespace: str) -> list[GoldenQuery]:
+        """The golden set."""
+        async with self._database.reading(namespace) as db:
+            return await self._golden.queries(db)
+
+    async def remove(self, namespace: str, query_id: int) -> None:
+        """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""
+        async with self._database.transaction(namespace) as tx:
+            if not 0 < query_id <= _LARGEST_ID or not await self._golden.remove(tx, query_id):
+                raise NotFound(f"The golden set has no query {query_id}: `recollect golden list` shows them")
+
+    async def run(self, namespace: str, *, new_baseline: bool = False) -> GoldenReport:
+        """Search for every query that expects something, and hold the precision to the baseline.
+
+        The first run sets the baseline. One run a day is kept, the last. All searching is done before anything is
+        written, so a search that fails leaves yesterday's figures and no half of today's.
+        """
+        queries = [query for query in await self.queries(namespace) if query.expected_ids]
+        if not queries:
+            raise NotFound(
+                "The golden test set is empty: there are no queries to measure precision with. "
+                "`recollect golden add QUERY --expect ID` adds one."
+            )
+        results = [await self._result(namespace, query) for query in queries]
+        day = self._today()
+        measured = Baseline(_precision(results) or 0.0, _fingerprint(queries), day)
+        async with self._database.transaction(namespace) as tx:
+            baseline = await self._golden.baseline(tx, measured, replace=new_baseline)
+            drift = has_drifted(measured.precision_at_5, baseline.precision_at_5)
+            run = GoldenRun(
+                day, measured.precision_at_5, baseline.precision_at_5, drift, len(results), measured.fingerprint
+            )
+            await self._golden.record(tx, run, results)
+        return GoldenReport(run, _details(run, baseline), _breakdown(results))
+
+    async def history(self, namespace: str, limit: int = 90) -> list[GoldenRun]:
+        """The last runs, the oldest first."""
+        checks.between(limit, 1, MAX_RUNS, "limit")
+        async with self._database.reading(namespace) as db:
+            return await self._golden.history(db, limit)
+
+    async def _result(self, namespace: str, query: GoldenQuery) -> QueryResult:
+        found = await self._cognition.hybrid_search(namespace, query.query, top_k=RANKS)
+        ids = [result.insight.id for result in found.results]
+        return QueryResult(query.id, length_of(query.query), len(set(ids) & set(query.expected_ids)), ids)
+
+
+def has_drifted(precision: float, baseline: float) -> bool:
+    """Whether a precision is more than the tolerated part below the baseline."""
+    return precision < baseline * (1 - TOLERATED_FALL) - _ROUNDING
+
+
+def _precision(results: Sequence[QueryResult]) -> float | None:
+    """Of the five places of every query, the part that held something expected."""
+    return sum(result.hits for result in results) / (RANKS * len(results)) if results else None
+
+
+def _breakdown(results: Sequence[QueryResult]) -> dict[Length, LengthResult]:
+    of_length = {length: [result for result in results if result.query_type == length] for length in LENGTHS}
+    return {length: LengthResult(len(some), _precision(some)) for length, some in of_length.items()}
+
+
+def _details(run: GoldenRun, baseline: Baseline) -> str:
+    if baseline.fingerprint != run.fingerprint:
+        changed = (
+            f" The golden set is not the one of the baseline of {baseline.set_on}: "
+            "`recollect golden run --new-baseline` sets a new one."
+        )
+    else:
+        changed = ""
+    if not run.drift_detected:
+        return NORMAL + (f".{changed}" if changed else "")
+    fall = 1 - run.precision_at_5 / baseline.precision_at_5
+    return (
+        f"Drift: precision at 5 is {run.precision_at_5:.3f}, {fall:.1%} below the baseline of "
+        f"{baseline.precision_at_5:.3f} set on {baseline.set_on}.{changed}"
+    )
+
+
+def _fingerprint(queries: Sequence[GoldenQuery]) -> str:
+    """The same for the same queries with the same expectations, in whatever order they were added."""
+    lines = sorted(f"{query.query}\n{sorted(query.expected_ids)}" for query in queries)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _query(entry: Entry) -> str:
+    return checks.question(entry.query, f"{entry.place}query")
+
+
+def _expected(entry: Entry) -> list[int]:
+    name = f"{entry.place}expect"
+    if isinstance(entry.expected_ids, str | bytes) or not isinstance(entry.expected_ids, Sequence):
+        raise Invalid(f"{name} must be a list of the ids of insights")
+    for insight in entry.expected_ids:
+        if isinstance(insight, bool) or not isinstance(insight, int):
+            raise Invalid(f"{name} must hold the ids of insights, whole numbers, not {insight!r}")
+    if len(entry.expected_ids) > MAX_EXPECTED:
+        raise Invalid(f"{name} has {len(entry.expected_ids)} ids, more than the limit of {MAX_EXPECTED}")
+    _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= _LARGEST_ID])
+    return list(dict.fromkeys(entry.expected_ids))
+
+
+def _refuse_unknown(entry: Entry, unknown: Sequence[int]) -> None:
+    if unknown:
+        raise NotFound(f"{entry.place}expect names insights that are not stored here: {', '.join(map(str, unknown))}")
+
+
+def _too_many() -> str:
+    return f"A golden set has {MAX_QUERIES:,} queries at most: remove some with `recollect golden remove ID`"

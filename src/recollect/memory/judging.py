@@ -1,0 +1,107 @@
+"""Judging: what two judges said of documents, each raw score, and how far they agreed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect.storage.database import Statements, Transaction
+from recollect.storage.sql import Queries, Query
+
+
+class _Sql(Queries, file="judging.sql"):
+    add: Query
+    add_scores: Query
+    of_query: Query
+    scores: Query
+    count_of_documents: Query
+    remove_of_documents: Query
+    remove_empty: Query
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeScore:
+    """How relevant both judges found one document, from 0 to 1, and why."""
+
+    document_id: int
+    judge1_score: float
+    judge1_reason: str
+    judge2_score: float
+    judge2_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What is to be stored of both judges: who they were, and their scores on average and one by one."""
+
+    query_id: int
+    query: str
+    judge1_model: str
+    judge2_model: str
+    judge1_score: float
+    judge2_score: float
+    kappa: float
+    agreement: str
+    scores: tuple[JudgeScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A hearing that is stored."""
+
+    id: int
+    judged_at: datetime
+    hearing: Hearing
+
+
+class Judging:
+    """Stores hearings of two judges, whole or not at all."""
+
+    async def add(self, tx: Transaction, hearing: Hearing) -> Judgement:
+        """Store one hearing with every raw score."""
+        row = await tx.one(
+            _Sql.add,
+            hearing.query_id,
+            hearing.query,
+            hearing.judge1_model,
+            hearing.judge2_model,
+            hearing.judge1_score,
+            hearing.judge2_score,
+            hearing.kappa,
+            hearing.agreement,
+        )
+        scores = hearing.scores
+        await tx.all(
+            _Sql.add_scores,
+            row["id"],
+            [score.document_id for score in scores],
+            [score.judge1_score for score in scores],
+            [score.judge1_reason for score in scores],
+            [score.judge2_score for score in scores],
+            [score.judge2_reason for score in scores],
+        )
+        return Judgement(row["id"], row["judged_at"], hearing)
+
+    async def of_query(self, db: Statements, query_id: int) -> list[Judgement]:
+        """Every hearing about a golden query, the last first."""
+        rows = await db.all(_Sql.of_query, query_id)
+        scores: dict[int, list[JudgeScore]] = {row["id"]: [] for row in rows}
+        for judgement_id, *score in await db.all(_Sql.scores, list(scores)):
+            scores[judgement_id].append(JudgeScore(*score))
+        return [_judgement(dict(row), tuple(scores[row["id"]])) for row in rows]
+
+    async def count_of_documents(self, db: Statements, ids: Sequence[int]) -> int:
+        """How many scores some documents have."""
+        return int((await db.one(_Sql.count_of_documents, list(ids)))["scores"])
+
+    async def remove_of_documents(self, tx: Transaction, ids: Sequence[int]) -> int:
+        """Delete the scores of documents, and hearings about nothing else; returns how many scores there were."""
+        hearings = [row["judgement_id"] for row in await tx.all(_Sql.remove_of_documents, list(ids))]
+        if hearings:
+            await tx.all(_Sql.remove_empty, hearings)
+        return len(hearings)
+
+
+def _judgement(row: dict[str, Any], scores: tuple[JudgeScore, ...]) -> Judgement:
+    fields = {name: value for name, value in row.items() if name not in ("id", "judged_at")}
+    return Judgement(row["id"], row["judged_at"], Hearing(**fields, scores=scores))
