@@ -19,7 +19,7 @@ endif
 TEST_PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test conformance lint bench lock clean
+.PHONY: help setup serve test conformance fuzz soak lint bench lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ test: lint ## Check the style, then run the whole suite.
 
 conformance: $(READY) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance
+
+fuzz: $(READY) ## Ask the REST door ten minutes of strange questions.
+	$(RUN)python -m tests.fuzz
+
+soak: $(READY) ## Ten minutes of every door at once, with faults.
+	$(RUN)python -m tests.soak
 
 lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
 	$(RUN)ruff format --check $(CHECKED)

@@ -1,45 +1,98 @@
-"""`make bench`: every speed benchmark, each against a yardstick of the same run, on a database of its own."""
+"""`make bench`: every benchmark, each against a yardstick of the same run, on a database of its own."""
 
 import argparse
 import asyncio
 import os
-import platform
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from benchmarks import graph, hybrid, mcp, recall, spine, startup
+from benchmarks import agent, graph, hybrid, mcp, page, recall, rest, spine, startup, summaries
 from benchmarks.report import Report
+from recollect import Settings
+from recollect.storage import migrate
+from recollect.storage.opening import connected
 
-BENCHMARKS: dict[str, Callable[[Report, Path], Awaitable[None]]] = {
-    "startup": startup.run,
-    "spine": spine.run,
-    "recall": recall.run,
-    "graph": graph.run,
-    "hybrid": hybrid.run,
-    "mcp": mcp.run,
-}
+Benchmark = Callable[[Report, Path], Awaitable[None]]
+
+SUMMARIES = "summaries"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+
+# Conversations that summaries are measured on: files, separated as in PATH. They are not ours to give away.
+CORPORA = "RECOLLECT_BENCH_CORPORA"
 
 
-async def main(names: list[str]) -> None:
-    report = Report()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    print(f"{system}, {os.cpu_count()} cores, {memory:.0f} GB")
+def benchmarks(corpora: Sequence[Path]) -> dict[str, Benchmark]:
+    """Every part by its name, in the order of the page."""
+
+    async def on_corpora(report: Report, home: Path) -> None:
+        print(SUMMARIES)
+        for corpus in corpora:
+            summaries.measure(report, corpus)
+
+    return {
+        "startup": startup.run,
+        "agent": agent.run,
+        "spine": spine.run,
+        "recall": recall.run,
+        "graph": graph.run,
+        "hybrid": hybrid.run,
+        "mcp": mcp.run,
+        "rest": rest.run,
+        SUMMARIES: on_corpora,
+    }
+
+
+async def main(names: Sequence[str], parts: dict[str, Benchmark], out: Path) -> None:
+    """Each part is on the page as soon as it is measured: a later one that fails takes nothing away."""
+    of = await this_machine()
+    print(of)
+    table = Report()
     for name in names:
-        home = Path(tempfile.mkdtemp(prefix="recollect-bench-"))
-        try:
-            await BENCHMARKS[name](report, home)
-        finally:
-            shutil.rmtree(home, ignore_errors=True)
-    print(report.table())
+        report = Report()
+        async with new_home() as home:
+            await parts[name](report, home)
+        page.update(out, of, name, report, list(parts))
+        table.rows += report.rows
+    print(table.table())
+    print(f"\nWritten to {out}")
+
+
+async def this_machine() -> str:
+    """Described by itself, and by the server that it runs."""
+    async with new_home() as home, connected(Settings(data_dir=home)) as database:
+        versions = await migrate.prepare(database)
+    return page.machine(versions.postgres, versions.pgvector)
+
+
+@asynccontextmanager
+async def new_home() -> AsyncIterator[Path]:
+    """A place for a database of a part's own."""
+    home = Path(tempfile.mkdtemp(prefix="recollect-bench-"))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def given_corpora() -> list[Path]:
+    return [Path(name) for name in os.environ.get(CORPORA, "").split(os.pathsep) if name]
 
 
 if __name__ == "__main__":
+    every = benchmarks(given_corpora())
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"which of: {', '.join(BENCHMARKS)} (default: all)")
-    chosen = parser.parse_args().names or list(BENCHMARKS)
-    if unknown := set(chosen) - BENCHMARKS.keys():
+    parser.add_argument("names", nargs="*", help=f"which of: {', '.join(every)} (default: all)")
+    parser.add_argument("--out", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)")
+    given = parser.parse_args()
+    if unknown := set(given.names) - every.keys():
         parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
-    asyncio.run(main(chosen))
+    chosen = given.names or list(every)
+    if SUMMARIES in chosen and not given_corpora():
+        if given.names:
+            parser.error(f"{SUMMARIES} needs conversations: set {CORPORA} to files as benchmarks/summaries.py says")
+        print(f"Without {CORPORA}, {SUMMARIES} are not measured.")
+        chosen.remove(SUMMARIES)
+    asyncio.run(main(chosen, every, given.out))

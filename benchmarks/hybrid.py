@@ -64,7 +64,7 @@ async def searches(report: Report, engine: Engine, namespace: str, where: str) -
     await percentiles(search, 20)
     p50, p95 = await percentiles(search, SEARCHES)
     report.add(f"hybrid_search {where}", f"p50 {p50:.1f} ms, p95 {p95:.1f} ms", "p95 < 60 ms")
-    embedder = engine.recall._embedder
+    embedder = engine.embedders.local
     assert embedder is not None
     embed50, embed95 = await percentiles(lambda: embedder.embed_query(question()), SEARCHES)
     report.add(f"  of which, {where}", f"query embedding p50 {embed50:.1f} ms, p95 {embed95:.1f} ms")

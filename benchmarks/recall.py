@@ -73,7 +73,13 @@ def question() -> str:
     return " ".join(_chance.choices(_words[50:], cum_weights=_zipf[50:], k=5))
 
 
-async def fill(engine: Engine, namespace: str, owners: dict[str, int]) -> None:
+async def fill(
+    engine: Engine,
+    namespace: str,
+    owners: dict[str, int],
+    kind: str = "message",
+    item_id: Callable[[int], str] = str,
+) -> None:
     """Passages with real words and random vectors; embedding a million texts would take hours."""
     owner_of = [owner for owner, count in owners.items() for _ in range(count)]
     _chance.shuffle(owner_of)
@@ -86,7 +92,7 @@ async def fill(engine: Engine, namespace: str, owners: dict[str, int]) -> None:
             session = f"{owner}-{number // 40}"
             sources.append(
                 Source(
-                    "message", str(number), excerpts, at, owner, session_id=session, position=number % 40, role="user"
+                    kind, item_id(number), excerpts, at, owner, session_id=session, position=number % 40, role="user"
                 )
             )
             counts.update(bm25.dimension(term) for term in excerpts[0].terms)
@@ -99,7 +105,7 @@ async def fill(engine: Engine, namespace: str, owners: dict[str, int]) -> None:
     async with engine.database.alone() as connection:
         await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
         connection._con.namespace = namespace  # type: ignore[attr-defined]
-        await connection.execute(VECTORS, namespace, engine.recall._embedder.model_id, timeout=3600)  # type: ignore[union-attr]
+        await connection.execute(VECTORS, namespace, engine.embedders.local.model_id, timeout=3600)  # type: ignore[union-attr]
         await connection.execute("delete from passage_queue where namespace = $1", namespace, timeout=600)
         for table in ("passages", "passage_words", "passage_vectors", "passage_queue", "term_stats"):
             await connection.execute(f"vacuum analyze {table}", timeout=3600)
@@ -120,15 +126,15 @@ async def latency(report: Report, engine: Engine) -> None:
 
 async def tend(report: Report, engine: Engine) -> None:
     """The index of the one giant owner; one for the whole namespace would take as long as all the rest."""
-    embedder = engine.recall._embedder
+    embedder = engine.embedders.local
     assert embedder is not None
     started = time.perf_counter()
-    await engine.maintenance._build("shared", "owner-100k", embedder.model_id, None)
+    await engine.maintenance._build("shared", "owner-100k", embedder, None)
     report.add("building the index of a giant with 100,000 passages", f"{time.perf_counter() - started:.0f} s")
 
 
 async def measure(report: Report, engine: Engine, namespace: str, owner: str, what: str, bar: str) -> None:
-    embedder = engine.recall._embedder
+    embedder = engine.embedders.local
     assert embedder is not None
     scope = Scope(owner=owner)
     await percentiles(lambda: engine.recall.recall(namespace, question(), scope), 10)
@@ -157,7 +163,7 @@ async def by_words(engine: Engine, namespace: str, owner: str) -> Callable[[], A
 
 
 async def by_meaning(engine: Engine, namespace: str, owner: str) -> Callable[[], Awaitable[Any]]:
-    embedder, search = engine.recall._embedder, Search()
+    embedder, search = engine.embedders.local, Search()
     assert embedder is not None
     meaning = Meaning(as_text(await embedder.embed_query(question())), embedder.model_id)
 

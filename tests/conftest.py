@@ -21,7 +21,7 @@ _HOME = "RECOLLECT_TEST_HOME"
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
-        if name.startswith("RECOLLECT_") and name != _HOME:
+        if name.startswith(("RECOLLECT_", "OPENAI_", "ANTHROPIC_")) and name != _HOME:
             del os.environ[name]
     if not hasattr(config, "workerinput"):
         # Directly under the system's temporary directory, which any account can reach; pytest's own are private.

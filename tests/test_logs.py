@@ -1,9 +1,14 @@
-"""Logs are structured and hold no secret."""
+"""Logs are structured, name the request that they belong to, and hold no secret."""
 
+import asyncio
+import io
 import json
 import logging
+from collections.abc import Iterator
 
-from recollect.logs import JsonFormatter, TextFormatter, redact
+import pytest
+
+from recollect.logs import JsonFormatter, NameRequest, TextFormatter, handling, redact, request_id
 
 
 def record(message: str, **fields: object) -> logging.LogRecord:
@@ -44,3 +49,39 @@ def test_secrets_are_taken_out_of_messages_fields_and_tracebacks() -> None:
 def test_ordinary_text_is_left_alone() -> None:
     text = "Stored 3 tokens for user@example.org at http://127.0.0.1:8000/health"
     assert redact(text) == text
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What a logger writes through a handler as `configure` makes it."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    handler.addFilter(NameRequest())
+    logger = logging.getLogger("recollect.test")
+    logger.addHandler(handler)
+    yield stream
+    logger.removeHandler(handler)
+
+
+async def test_every_line_of_a_request_names_it_and_no_other_line_does(written: io.StringIO) -> None:
+    log = logging.getLogger("recollect.test")
+
+    async def handle(name: str) -> None:
+        with handling(name):
+            log.warning("begins")
+            await asyncio.gather(asyncio.create_task(inner()), asyncio.to_thread(log.warning, "in a thread"))
+            log.warning("names another", extra={"request_id": "other"})
+
+    async def inner() -> None:
+        log.warning("in a task")
+
+    await asyncio.gather(handle("one"), handle("two"))
+    log.warning("after")
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    named = {(line["message"], line.get("request_id")) for line in lines}
+    assert named == {(what, name) for what in ("begins", "in a task", "in a thread") for name in ("one", "two")} | {
+        ("names another", "other"),
+        ("after", None),
+    }
+    assert request_id() is None

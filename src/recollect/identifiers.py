@@ -1,7 +1,9 @@
-"""Identifiers that grow with time, so that index pages fill in order."""
+"""Identifiers: those that grow with time, so that index pages fill in order, and those that follow from content."""
 
+import json
 import secrets
 import time
+from hashlib import sha256
 from uuid import UUID
 
 
@@ -15,3 +17,21 @@ def uuid7() -> UUID:
     value |= 0b10 << 62
     value |= random_bits & 0x3FFF_FFFF_FFFF_FFFF
     return UUID(int=value)
+
+
+def uuid_of(*parts: str) -> UUID:
+    """A version 8 UUID that is a hash: the same parts give the same one."""
+    return _version_8(int.from_bytes(_digest(parts)[:16]))
+
+
+def uuid_at(milliseconds: int, *parts: str) -> UUID:
+    """A version 8 UUID of 48 bits of Unix milliseconds, then a hash: the same moment and parts give the same one."""
+    return _version_8((milliseconds & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(_digest(parts)[:10]))
+
+
+def _digest(parts: tuple[str, ...]) -> bytes:
+    return sha256(json.dumps(parts).encode()).digest()
+
+
+def _version_8(value: int) -> UUID:
+    return UUID(int=value & ~(0xF << 76) & ~(0b11 << 62) | 0x8 << 76 | 0b10 << 62)

@@ -3,6 +3,9 @@
 import json
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -12,6 +15,33 @@ _NAMED_SECRET = re.compile(
     re.IGNORECASE,
 )
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+
+_request_id: ContextVar[str | None] = ContextVar("recollect_request_id", default=None)
+
+
+@contextmanager
+def handling(request_id: str) -> Iterator[None]:
+    """Every line that is written while this request is handled, also by tasks that it starts, names it."""
+    before = _request_id.set(request_id)
+    try:
+        yield
+    finally:
+        _request_id.reset(before)
+
+
+def request_id() -> str | None:
+    """The request that is being handled here."""
+    return _request_id.get()
+
+
+class NameRequest(logging.Filter):
+    """Adds the request to a line that does not name one itself."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        current = _request_id.get()
+        if current is not None and not hasattr(record, "request_id"):
+            record.request_id = current
+        return True
 
 
 def redact(text: str) -> str:
@@ -58,4 +88,5 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     """Send every log line of this process to standard error. Programs call this; the library never does."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    handler.addFilter(NameRequest())
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect import checks
@@ -21,7 +21,9 @@ NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
 class Settings(BaseSettings):
     """What someone who deploys Recollect may choose; everything has a default that works on a laptop."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True, populate_by_name=True
+    )
 
     database_url: SecretStr | None = Field(
         None, description="Any PostgreSQL >= 15 with pgvector >= 0.7; without it the embedded server is used"
@@ -36,10 +38,70 @@ class Settings(BaseSettings):
     embedding_model_path: Path | None = Field(
         None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the one in the wheel"
     )
+    embedding_model: Literal["local", "openai:text-embedding-3-small"] = Field(
+        "local",
+        description="Model of namespaces that have no vectors yet; `recollect embeddings switch` changes others",
+    )
+    llm: str | None = Field(
+        None,
+        pattern=r"^(openai|anthropic):\S+$",
+        description="Model that writes summaries and memories, as in openai:gpt-4o-mini; without it none does",
+    )
+    llm_daily_tokens: int = Field(
+        1_000_000, ge=0, description="Tokens that one namespace may spend at providers in a day (UTC)"
+    )
+    openai_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("RECOLLECT_OPENAI_API_KEY", "OPENAI_API_KEY"),
+        description="Key for OpenAI, or for the server at the base URL",
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("RECOLLECT_OPENAI_BASE_URL", "OPENAI_BASE_URL"),
+        pattern=r"^https?://\S+$",
+        description="Any server that speaks OpenAI's protocol; OpenAI itself without it",
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("RECOLLECT_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
+        description="Key for Anthropic",
+    )
+    anthropic_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("RECOLLECT_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"),
+        pattern=r"^https?://\S+$",
+        description="Any server that speaks Anthropic's protocol; Anthropic itself without it",
+    )
+    judge_openai_model: str = Field(
+        "gpt-4o", pattern=r"^\S+$", description="The first of the two judges, a model of OpenAI"
+    )
+    judge_anthropic_model: str = Field(
+        "claude-haiku-4-5", pattern=r"^\S+$", description="The second of the two judges, a model of Anthropic"
+    )
     indexer: bool = Field(True, description="Whether this process gives new passages their meaning in the background")
     host: str = Field("127.0.0.1", description="Address that `recollect serve` binds")
     port: int = Field(8000, ge=0, le=65535, description="Port that `recollect serve` binds")
+    rate_limit_per_minute: int | None = Field(
+        None, ge=1, description="Requests that one key may make a minute, in each server process; unlimited without it"
+    )
     redis_url: SecretStr | None = Field(None, description="Optional Redis or Valkey for short-term buffers")
+    stm_strategy: Literal["sliding_window", "token_threshold"] = Field(
+        "sliding_window",
+        validation_alias=AliasChoices("RECOLLECT_STM_STRATEGY", "STM_STRATEGY"),
+        description="What keeps short-term windows small: the last messages, or a summary of the oldest",
+    )
+    stm_max_messages: int = Field(
+        50,
+        ge=1,
+        validation_alias=AliasChoices("RECOLLECT_STM_MAX_MESSAGES", "STM_MAX_MESSAGES"),
+        description="Messages of a sliding window",
+    )
+    stm_max_tokens: int = Field(
+        4000,
+        ge=1,
+        validation_alias=AliasChoices("RECOLLECT_STM_MAX_TOKENS", "STM_MAX_TOKENS"),
+        description="Tokens above which the oldest messages of a window are summarised",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     log_format: Literal["text", "json"] = Field("text", description="'json' writes one object a line")
 
@@ -61,11 +123,16 @@ def _refuse_misspelt() -> None:
             raise Misconfigured(f"There is no setting {name}. {hint}")
 
 
+def _variable(place: str) -> str:
+    """The name of a setting in the environment; one with an alias goes by its full name already."""
+    return place if place.isupper() else f"{PREFIX}{place.upper()}"
+
+
 def load() -> Settings:
     """The settings of this process's environment; what is wrong is named, and values are not repeated."""
     _refuse_misspelt()
     try:
         return Settings()
     except ValidationError as problem:
-        faults = "; ".join(f"RECOLLECT_{str(e['loc'][0]).upper()}: {e['msg']}" for e in problem.errors())
+        faults = "; ".join(f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in problem.errors())
         raise Misconfigured(f"Settings in the environment are not usable. {faults}") from None

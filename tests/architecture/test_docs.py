@@ -3,16 +3,21 @@
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from recollect.settings import Settings
+from tests.mcp_servers import serving
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 ONE_SCREEN = 60
+
+# Where the pages say that a server listens; a block that asks it gets one of its own.
+ADDRESS = "http://127.0.0.1:8000"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -27,9 +32,14 @@ def blocks(language: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 @pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in blocks("python")])
 def test_a_python_block_runs(settings: Settings, code: str, tmp_path: Path) -> None:
-    program = tmp_path / "example.py"
-    program.write_text(code)
-    result = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    with ExitStack() as stack:
+        if ADDRESS in code:
+            log = stack.enter_context((tmp_path / "log").open("w"))
+            url = stack.enter_context(serving(settings.namespace, log))
+            code = code.replace(ADDRESS, url.removesuffix("/mcp"))
+        program = tmp_path / "example.py"
+        program.write_text(code)
+        result = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
 
 

@@ -8,7 +8,7 @@ from mcp import Client, MCPError
 from mcp.types import TextContent
 from pydantic import BaseModel
 
-from recollect.doors.mcp.caller import Caller
+from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.server import RecollectServer
 from recollect.doors.mcp.tool import READS, Tools, bound

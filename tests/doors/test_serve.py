@@ -106,11 +106,25 @@ def test_a_port_that_is_taken_is_one_sentence(settings: Settings) -> None:
         assert f"port {port}: Address already in use" in result.stderr
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_an_address_beyond_loopback_is_refused(settings: Settings, host: str) -> None:
-    result = subprocess.run([RECOLLECT, "serve", "--host", host], capture_output=True, text=True, timeout=60)
-    assert result.returncode == 1
-    assert "loopback" in result.stderr
+def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Settings) -> None:
+    home = Path(tempfile.mkdtemp(prefix="recollect-serve-"))
+    environment = os.environ | {"RECOLLECT_DATA_DIR": str(home)}
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        result = subprocess.run(
+            [RECOLLECT, "serve", "--host", host], capture_output=True, text=True, timeout=60, env=environment
+        )
+        assert result.returncode == 1
+        assert "recollect keys create" in result.stderr
+        assert "loopback" in result.stderr
+    key = subprocess.run([RECOLLECT, "keys", "create"], capture_output=True, text=True, timeout=60, env=environment)
+    with serving("--host", "0.0.0.0", RECOLLECT_DATA_DIR=str(home)) as (url, _):
+        local = url.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{local}/health").status_code == 200
+        assert httpx.get(f"{local}/ready").status_code == 401
+        bearer = {"Authorization": f"Bearer {key.stdout.strip()}", "Host": "memory.example.org"}
+        assert httpx.get(f"{local}/ready", headers=bearer).status_code == 200
+    wait_until(lambda: not (home / "data" / "postmaster.pid").exists(), "the server stops")
+    shutil.rmtree(home)
 
 
 def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(settings: Settings, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows.forget import Forgotten
+from recollect.flows.receipts import Receipt
 from recollect.memory.passages import Source, analyse
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
@@ -31,7 +31,8 @@ async def test_a_message_is_forgotten_and_the_others_keep_their_positions(engine
     await say_all(engine, namespace, "ann", "Cats sleep.", "Cats purr.", "Cats climb.")
     await engine.indexer.flush(namespace)
     cats = await recalled(engine, namespace, "cats")
-    assert await engine.forget.item(namespace, cats["Cats purr."]) == [Forgotten("message", cats["Cats purr."])]
+    receipt = await engine.forget.item(namespace, cats["Cats purr."])
+    assert receipt == Receipt(f"message:{cats['Cats purr.']}", {"messages": 1, "passages": 1})
     assert set(await recalled(engine, namespace, "cats purr")) == {"Cats sleep.", "Cats climb."}
     await say_all(engine, namespace, "ann", "Cats eat.")
     async with engine.database.reading(namespace) as db:
@@ -52,8 +53,8 @@ async def test_nothing_derived_from_a_forgotten_item_stays(engine: Engine, names
     if indexed:
         await engine.indexer.flush(namespace)
     for item_id in (str(document), f"insight:{insight.id}", f"episode:{episode.id}", str(message.id)):
-        (forgotten,) = await engine.forget.item(namespace, item_id)
-        assert item_id in (forgotten.id, f"{forgotten.kind}:{forgotten.id}")
+        receipt = await engine.forget.item(namespace, item_id)
+        assert receipt.what.endswith(item_id)
     assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
     assert await statistics(engine, namespace) == {}
     assert await engine.cognition.insights(namespace) == []
@@ -64,9 +65,9 @@ async def test_nothing_derived_from_a_forgotten_item_stays(engine: Engine, names
 async def test_a_number_is_an_insight_or_an_episode(engine: Engine, namespace: str) -> None:
     source = (await engine.cognition.store_dialogue(namespace, "talk", "user", "Whatever.")).seq
     insight = (await engine.cognition.compress(namespace, "Parrots talk.", [source])).insight
-    assert await engine.forget.item(namespace, str(insight.id)) == [Forgotten("insight", str(insight.id))]
+    assert (await engine.forget.item(namespace, str(insight.id))).what == f"insight:{insight.id}"
     episode = (await engine.cognition.store_episode(namespace, "Do parrots talk?", 0.5, "Yes.")).episode
-    assert await engine.forget.item(namespace, f" {episode.id} ") == [Forgotten("episode", str(episode.id))]
+    assert (await engine.forget.item(namespace, f" {episode.id} ")).what == f"episode:{episode.id}"
 
 
 async def test_a_number_that_names_two_things_must_say_which(engine: Engine, namespace: str) -> None:
@@ -78,15 +79,15 @@ async def test_a_number_that_names_two_things_must_say_which(engine: Engine, nam
         await engine.passages.add(tx, [source_of_episode])
     with pytest.raises(Invalid, match=f"episode:{insight} or insight:{insight}"):
         await engine.forget.item(namespace, str(insight))
-    assert await engine.forget.item(namespace, f"episode:{insight}") == [Forgotten("episode", str(insight))]
-    assert await engine.forget.item(namespace, str(insight)) == [Forgotten("insight", str(insight))]
+    assert (await engine.forget.item(namespace, f"episode:{insight}")).what == f"episode:{insight}"
+    assert (await engine.forget.item(namespace, str(insight))).what == f"insight:{insight}"
 
 
 async def test_a_message_may_be_called_by_its_number(engine: Engine, namespace: str) -> None:
     message = await engine.cognition.store_dialogue(namespace, "talk", "user", "Whatever.")
     with pytest.raises(NotFound):
         await engine.forget.item(namespace, f"insight:{message.seq}")
-    assert await engine.forget.item(namespace, f"message:{message.seq}") == [Forgotten("message", str(message.id))]
+    assert (await engine.forget.item(namespace, f"message:{message.seq}")).what == f"message:{message.id}"
 
 
 async def test_what_is_forgotten_or_never_was_is_not_found(engine: Engine, namespace: str) -> None:
@@ -126,6 +127,6 @@ async def test_of_many_who_forget_the_same_one_does(engine: Engine, namespace: s
     document = str(await engine.remember.document(namespace, "Wanted by many.", None, None))
     await engine.indexer.flush(namespace)
     answers = await asyncio.gather(*(engine.forget.item(namespace, document) for _ in range(8)), return_exceptions=True)
-    assert sum(isinstance(answer, list) for answer in answers) == 1
+    assert sum(isinstance(answer, Receipt) for answer in answers) == 1
     assert sum(isinstance(answer, NotFound) for answer in answers) == 7
     assert await statistics(engine, namespace) == {}

@@ -52,7 +52,7 @@ async def plan(db: Statements, giant: Giant, vector: str) -> str:
 
 async def nearest(engine: Engine, namespace: str, owner: str | None, question: str) -> tuple[list[int], list[int]]:
     """What the index finds and what the scan finds."""
-    embedder = engine.recall._embedder
+    embedder = engine.embedders.local
     assert embedder is not None
     meaning = Meaning(as_text(await embedder.embed_query(question)), embedder.model_id)
     async with engine.database.searching(namespace) as db:

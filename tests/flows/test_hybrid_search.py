@@ -26,7 +26,7 @@ def ids(found: HybridResults) -> list[int]:
 
 
 async def padded(engine: Engine, text: str) -> list[float]:
-    embedder = engine.recall._embedder
+    embedder = engine.embedders.local
     assert embedder is not None
     vector: list[float] = (await embedder.embed_query(text)).tolist()
     return vector + [0.0] * (1536 - len(vector))
@@ -97,7 +97,7 @@ async def test_equals_come_in_the_order_they_were_stored_every_time(engine: Engi
 async def test_without_a_model_words_alone_count(engine: Engine, namespace: str) -> None:
     stored = await fill(engine, namespace)
     vector = await padded(engine, "tea")
-    engine.cognition._legs._embedder = None
+    engine.embedders.local = None
     found = await engine.cognition.hybrid_search(namespace, "green tea")
     assert ids(found) == [stored[2], stored[1]]
     assert found.semantic_results_count == 0

@@ -18,8 +18,7 @@ async def say(engine: Engine, namespace: str, *texts: str) -> list[int]:
 
 
 def without_model(engine: Engine) -> None:
-    engine.cognition._findable._embedder = None
-    engine.cognition._legs._embedder = None
+    engine.embedders.local = None
 
 
 async def test_an_insight_keeps_its_sources_and_is_found_by_meaning_at_once(engine: Engine, namespace: str) -> None:

@@ -219,7 +219,7 @@ async def test_only_stop_words_give_an_answer_by_meaning_within_top_k(engine: En
 
 async def test_without_a_model_words_alone_decide_and_the_answer_says_so(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "The harbour freezes in winter.", "We sold the boat.")
-    engine.recall._embedder = None
+    engine.embedders.local = None
     found = await engine.recall.recall(namespace, "When does the harbour freeze?")
     assert texts(found)[0] == "The harbour freezes in winter."
     assert not found.by_meaning

@@ -81,14 +81,14 @@ async def test_a_turn_that_fails_leaves_no_passage(engine: Engine, namespace: st
 
 async def test_without_a_model_words_are_counted_once_and_passages_wait_for_one(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "Bees make honey.", "Bears eat honey.")
-    embedder, engine.indexer._embedder = engine.indexer._embedder, None
+    embedder, engine.embedders.local = engine.embedders.local, None
     await engine.indexer.flush(namespace)
     await engine.indexer.flush(namespace)
     counted = await statistics(engine, namespace)
     assert counted[0] == 2
     assert max(counted.values()) == 2
     assert (await counts(engine, namespace))["passage_queue"] == 2
-    engine.indexer._embedder = embedder
+    engine.embedders.local = embedder
     await engine.indexer.flush(namespace)
     assert await statistics(engine, namespace) == counted
     assert (await counts(engine, namespace))["passage_vectors"] == 2

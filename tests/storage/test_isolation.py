@@ -8,14 +8,27 @@ import asyncpg
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.gateway import Owner
+from recollect.flows.golden_test import Entry
 from recollect.flows.remember import Line, Turn
+from recollect.inference.meter import Purpose, Tokens
 from recollect.memory.giants import Giant
+from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.memory.memories import Holder
+from recollect.memory.windows import WindowConfig
 from recollect.storage.embedded import Lease
 from tests.storage.databases import RawConnection, connect
 
-# Tables that hold no content: the ledger of migrations knows no namespace, and what is derived from passages has no
-# text; a policy there would keep the planner from the index on words.
-WITHOUT_POLICY = {"recollect_migrations", "passage_words", "passage_vectors", "passage_queue", "term_stats"}
+# Tables that hold no content: the ledger of migrations knows no namespace, keys are looked up before one is known, and
+# what is derived from passages has no text; a policy there would keep the planner from the index on words.
+WITHOUT_POLICY = {
+    "recollect_migrations",
+    "api_keys",
+    "passage_words",
+    "passage_vectors",
+    "passage_queue",
+    "term_stats",
+}
 
 
 @pytest.fixture
@@ -35,12 +48,28 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
+    await engine.memories.add(namespace, "a secret to remember", "fact", Holder("user"))
+    await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
+    await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
+    await engine.windows.add(namespace, "window", [Line("user", "an old secret"), Line("user", "the latest secret")])
+    await engine.windows.context(namespace, "window")
+    said = await engine.cognition.store_dialogue(namespace, "another session", "user", "psst")
+    stored = await engine.cognition.compress(namespace, "a golden secret", [said.seq])
+    (golden,) = await engine.golden_test.add(namespace, [Entry("which secret is golden", [stored.insight.id])])
+    await engine.golden_test.run(namespace)
     async with engine.database.transaction(namespace) as tx:
+        verdict = JudgeScore(stored.insight.id, 1.0, "it tells the secret", 0.0, "it keeps the secret")
+        hearing = Hearing(golden.id, golden.query, "one", "two", 1.0, 0.0, 0.0, "slight", (verdict,))
+        await Judging().add(tx, hearing)
         await engine.insights.add(tx, "a secret in short", [1], 1.0, {})
         await engine.episodes.add(tx, "how to keep a secret", 1.0, "tell nobody")
         await engine.working.archive(tx, (await engine.working.update(tx, "an old secret", 0.5)).added_id)
         await engine.working.update(tx, "the secret of today", 0.5)
-        await engine.giants.remember(tx, Giant("user", "some model", 1, "no_such_index"))
+        await engine.giants.remember(tx, Giant("user", "some model", 1, "no_such_index", 384))
+        await engine.spaces.is_settled_on(tx, "some model")
+    await engine.spending.settle(
+        await engine.spending.reserve(Purpose(namespace, "judges", "some model"), 10), Tokens(5, 5)
+    )
 
 
 async def test_no_content_table_shows_a_row_to_another_namespace(

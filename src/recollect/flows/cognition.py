@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect import checks
+from recollect import checks, telemetry
 from recollect.errors import Invalid, NotFound
 from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.fusion import Weights, fuse
@@ -129,13 +129,15 @@ class Cognition:
         async with self._database.searching(namespace) as db:
             return await self._log.raw(db, wanted, limit, newest_first=order == "desc")
 
+    @telemetry.memory_operation("create_memory")
     async def compress(self, namespace: str, content: str, source_ids: Sequence[int]) -> Compressed:
         """Store an insight that messages were condensed to, with how dense it is and how near to them."""
         checks.text(content, "content")
         sources = await self._sources(namespace, source_ids)
-        studied = await self._findable.study(content)
+        studied = await self._findable.study(namespace, content)
         fidelity = round(await asyncio.to_thread(density, content), 4)
-        grounding = await self._findable.grounding(content, studied, [message.content for message in sources.values()])
+        said = [message.content for message in sources.values()]
+        grounding = await self._findable.grounding(namespace, content, studied, said)
         metadata = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding, 4)}
         async with self._database.transaction(namespace) as tx:
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
@@ -144,6 +146,7 @@ class Cognition:
         self._findable.committed(namespace, studied)
         return Compressed(insight, studied.embedding_status)
 
+    @telemetry.memory_operation("search_memory", lambda found: len(found.results))
     async def hybrid_search(
         self,
         namespace: str,
@@ -157,7 +160,9 @@ class Cognition:
         checks.question(query_text, "query_text")
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         weights.check()
-        vector = None if query_embedding is None else self._legs.given_vector(query_embedding, "query_embedding")
+        vector = None
+        if query_embedding is not None:
+            vector = await self._legs.given_vector(namespace, query_embedding, "query_embedding")
         by_meaning, by_words = await self._legs.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
         best = fuse(by_meaning, by_words, weights)[:top_k]
         async with self._database.reading(namespace) as db:
@@ -189,6 +194,7 @@ class Cognition:
             found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
         return [found[insight_id] for insight_id, _ in ranked if insight_id in found][:top_k]
 
+    @telemetry.memory_operation("upsert_memory")
     async def update_working(self, namespace: str, content: str, importance: float = 0.5) -> WorkingUpdate:
         """Keep something in mind; when ten things are, one of them goes to the archive."""
         checks.text(content, "content")
@@ -231,12 +237,13 @@ class Cognition:
         async with self._database.reading(namespace) as db:
             return await self._working.stale(db, since, reason, importance_min, limit)
 
+    @telemetry.memory_operation("create_memory")
     async def store_episode(self, namespace: str, query: str, reward: float, reflection: str) -> RecordedEpisode:
         """Store a lesson; it is found by the query that led to it."""
         checks.text(query, "query")
         reward = checks.number_between(reward, -1.0, 1.0, "reward")
         checks.text(reflection, "reflection")
-        studied = await self._findable.study(query)
+        studied = await self._findable.study(namespace, query)
         # Recall shows the query, which is what it found; the lesson is what its reader wants.
         lesson = json.dumps({"reward": reward, "reflection": reflection})
         async with self._database.transaction(namespace) as tx:
@@ -246,6 +253,7 @@ class Cognition:
         self._findable.committed(namespace, studied)
         return RecordedEpisode(episode, studied.embedding_status)
 
+    @telemetry.memory_operation("search_memory", len)
     async def similar_episodes(
         self,
         namespace: str,
@@ -262,7 +270,7 @@ class Cognition:
         if reward_min is not None:
             checks.number_between(reward_min, -1.0, 1.0, "reward_min")
         since = _since(days_back)
-        meaning = await self._legs.meaning(query)
+        meaning = await self._legs.meaning(namespace, query)
         if meaning is None:
             similar = await self._episodes_by_words(namespace, query, since, reward_min)
             return [found for found in similar if found.similarity >= min_similarity][:top_k]

@@ -8,7 +8,9 @@ from math import ceil
 from operator import add
 from typing import Literal
 
-from recollect.inference.embedder import Embedder, Vector, as_text
+from recollect import telemetry
+from recollect.flows.spaces import Embedded, Spaces
+from recollect.inference.embedder import Vector, as_text
 from recollect.language.content import share_said
 from recollect.language.passages import cut
 from recollect.memory.passages import Excerpt, Passages, Source, analyse
@@ -25,12 +27,12 @@ class Studied:
     """A text with its passages and, unless they are left to the indexer, the vector of each."""
 
     excerpts: tuple[Excerpt, ...]
-    vectors: tuple[Vector, ...]
+    embedded: Embedded | None
 
     @property
     def embedding_status(self) -> EmbeddingStatus:
         """Whether its meaning is stored together with it."""
-        return "success" if self.vectors else "pending"
+        return "pending" if self.embedded is None else "success"
 
 
 class Findable:
@@ -39,44 +41,47 @@ class Findable:
     def __init__(
         self,
         passages: Passages,
-        embedder: Embedder | None,
+        spaces: Spaces,
         written: Callable[[], None],
         indexed: Callable[[str], None],
     ) -> None:
         self._passages = passages
-        self._embedder = embedder
+        self._spaces = spaces
         self._written = written
         self._indexed = indexed
 
-    async def study(self, text: str) -> Studied:
-        """Cut a text into passages, weigh their words and embed them."""
-        excerpts = await asyncio.to_thread(analyse, text)
-        if self._embedder is None or len(excerpts) > MAX_EMBEDDED_AT_ONCE:
-            return Studied(excerpts, ())
-        return Studied(excerpts, tuple(await self._embedder.embed_documents([excerpt.text for excerpt in excerpts])))
+    async def study(self, namespace: str, text: str, title: str | None = None) -> Studied:
+        """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
+        excerpts = await asyncio.to_thread(analyse, text, title)
+        if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
+            return Studied(excerpts, None)
+        return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
 
     async def add(self, tx: Transaction, source: Source, studied: Studied) -> None:
         """Write an item's passages with all that is known of them."""
         await self._passages.add(tx, [source])
-        if studied.vectors:
-            assert self._embedder is not None
+        # If the namespace has just moved to another model, its indexer does the rest.
+        if studied.embedded is not None and await self._spaces.is_settled_on(tx, studied.embedded.model):
             texts = (excerpt.text for excerpt in source.excerpts)
-            vectors = dict(zip(texts, map(as_text, studied.vectors), strict=True))
-            await self._passages.complete_new(tx, source.kind, source.item_id, self._embedder.model_id, vectors)
+            vectors = dict(zip(texts, map(as_text, studied.embedded.vectors), strict=True))
+            await self._passages.complete_new(tx, source.kind, source.item_id, studied.embedded.model, vectors)
 
-    async def grounding(self, text: str, studied: Studied, sources: Sequence[str]) -> float:
+    async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> float:
         """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
-        if not studied.vectors:
+        if studied.embedded is None:
             return await asyncio.to_thread(share_said, text, "\n".join(sources))
-        assert self._embedder is not None
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
         passages = await asyncio.to_thread(_passages, sources)
         sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
-        return _cosine(studied.vectors, await self._embedder.embed_documents(sample))
+        theirs = await self._spaces.documents(namespace, sample)
+        if theirs is None or theirs.model != studied.embedded.model:
+            return await asyncio.to_thread(share_said, text, "\n".join(sources))
+        return _cosine(studied.embedded.vectors, theirs.vectors)
 
     def committed(self, namespace: str, studied: Studied) -> None:
         """Tell those who work in the background what is theirs to do."""
-        if studied.vectors:
+        if studied.embedded is not None:
+            telemetry.passages_indexed(len(studied.embedded.vectors))
             self._indexed(namespace)
         else:
             self._written()

@@ -1,79 +1,260 @@
-"""Forget: takes one item out of memory for good, with everything by which it could be found."""
+"""Forget: takes an item, a session, a user or a namespace out of memory for good, and says what went."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
+from functools import partial
+from typing import Self
 
-from recollect import checks
-from recollect.errors import Invalid, NotFound
-from recollect.memory.documents import Documents
-from recollect.memory.episodes import Episodes
-from recollect.memory.insights import Insights
+from recollect import checks, telemetry
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.access import Access
+from recollect.flows.forget_counts import BEFORE_ALL, ITEMS_AT_ONCE, Counts, pages
+from recollect.flows.receipts import Progress, Receipt, Tally
+from recollect.flows.removal import Removal, as_number
+from recollect.flows.window_stores import WindowStore
+from recollect.memory.giants import Giants
 from recollect.memory.log import Log
+from recollect.memory.memories import Memories
 from recollect.memory.passages import Passages
+from recollect.memory.resources import Resources
+from recollect.memory.sessions import Sessions
+from recollect.memory.windows import Windows
+from recollect.storage import erasure, vector_index
 from recollect.storage.database import Database, Statements, Transaction
 
-_LARGEST_SEQ = 2**63 - 1
+ITEMS = ("message", "document", "insight", "episode", "memory", "resource", "working", "stale")
+SESSION, USER, NAMESPACE = ("session", "user", "namespace")
+
+# Sessions that leave together, a thousand messages in each transaction.
+SESSIONS_AT_ONCE = 100
+
+# How often to go through a namespace that somebody still writes to.
+_PASSES = 3
+
+_UNKNOWN = {
+    USER: "Nothing is known of the user {id}",
+    SESSION: "There is no session {id}",
+    NAMESPACE: "Nothing is stored in the namespace {id}",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was removed."""
+class Target:
+    """What to forget: an item by its kind and id, or all that a session, a user or a namespace has.
 
-    kind: str
+    An item whose kind is not known (None) is looked for.
+    """
+
+    kind: str | None
     id: str
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """What is called `insight:12`, `session:S` or `user:U`, or, as recall shows it, by its id alone."""
+        kind, colon, bare_id = name.strip().partition(":")
+        if not colon:
+            return cls(None, checks.short_name(name, "id").strip())
+        checks.one_of(kind, (*ITEMS, SESSION, USER), "the kind before the colon of an id")
+        return cls(kind, bare_id)
+
+    def __str__(self) -> str:
+        return self.id if self.kind is None else f"{self.kind}:{self.id}"
+
+
+class _Rehearsed(Exception):
+    """Undoes what was only to be counted."""
 
 
 class Forget:
-    """Removes an item and its passages in one transaction."""
+    """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
 
     def __init__(
         self,
         database: Database,
-        passages: Passages,
+        removal: Removal,
+        counts: Counts,
+        sessions: Sessions,
         log: Log,
-        documents: Documents,
-        insights: Insights,
-        episodes: Episodes,
+        passages: Passages,
+        memories: Memories,
+        resources: Resources,
+        giants: Giants,
+        windows: Windows,
+        store: WindowStore,
+        access: Access,
     ) -> None:
         self._database = database
-        self._passages = passages
+        self._removal = removal
+        self._counts = counts
+        self._sessions = sessions
         self._log = log
-        self._remove: dict[str, Callable[[Transaction, str], Awaitable[bool]]] = {
-            "message": lambda tx, item_id: log.remove(tx, UUID(item_id)),
-            "document": lambda tx, item_id: documents.remove(tx, UUID(item_id)),
-            "insight": lambda tx, item_id: insights.remove(tx, int(item_id)),
-            "episode": lambda tx, item_id: episodes.remove(tx, int(item_id)),
-        }
+        self._passages = passages
+        self._memories = memories
+        self._resources = resources
+        self._giants = giants
+        self._windows = windows
+        self._store = store
+        self._access = access
 
-    async def item(self, namespace: str, item_id: str) -> list[Forgotten]:
-        """Remove the item that recall shows under this id; `insight:12` says which kind is meant.
+    @telemetry.memory_operation("delete_memory", lambda receipt: receipt.total)
+    async def forget(self, namespace: str, target: Target, progress: Progress | None = None) -> Receipt:
+        """Remove all of it, with everything by which it could be found; `progress` is told of rows that are gone."""
+        _check(namespace, target)
+        tally = Tally(progress)
+        if target.kind == USER:
+            await self._user(namespace, target.id, tally)
+        elif target.kind == SESSION:
+            await self._those_sessions(namespace, [target.id], tally, of_users=True)
+        elif target.kind == NAMESPACE:
+            await self._whole(namespace, tally)
+        else:
+            async with self._database.transaction(namespace) as tx:
+                target = await self._item(tx, target, tally)
+            tally.tell()
+        return _known(tally.receipt(str(target)), target)
 
-        The other messages of a session keep their positions.
-        """
-        checks.short_name(item_id, "id")
-        wanted, bare_id = self._parsed(item_id.strip())
-        async with self._database.transaction(namespace) as tx:
-            if wanted == "message":
-                bare_id = await self._message_id(tx, bare_id)
-            kinds = await self._passages.kinds(tx, bare_id, [wanted] if wanted else list(self._remove))
-            if len(kinds) > 1:
-                choice = " or ".join(f"{kind}:{bare_id}" for kind in kinds)
-                raise Invalid(f"id {item_id} names more than one thing: say which one, {choice}")
-            if not kinds or not await self._remove[kinds[0]](tx, bare_id):
-                raise NotFound(f"Nothing is stored under the id {item_id}")
-            await self._passages.remove_items(tx, kinds[0], [bare_id])
-        return [Forgotten(kinds[0], bare_id)]
+    async def item(self, namespace: str, item_id: str) -> Receipt:
+        """Remove what a name calls: see Target.named. The other messages of a session keep their positions."""
+        return await self.forget(namespace, Target.named(item_id))
 
-    def _parsed(self, item_id: str) -> tuple[str | None, str]:
-        kind, colon, bare_id = item_id.partition(":")
-        if not colon:
-            return None, item_id
-        return checks.one_of(kind, tuple(self._remove), "the kind before the colon of an id"), bare_id
+    async def count(self, namespace: str, target: Target) -> Receipt:
+        """What would go. Nothing goes."""
+        _check(namespace, target)
+        tally = Tally()
+        if target.kind == USER:
+            await self._counts.user(namespace, target.id, tally)
+        elif target.kind == SESSION:
+            await self._counts.sessions(namespace, [target.id], tally, of_users=True)
+        elif target.kind == NAMESPACE:
+            await self._counts.whole(namespace, tally)
+        else:
+            try:
+                async with self._database.transaction(namespace) as tx:
+                    target = await self._item(tx, target, tally)
+                    raise _Rehearsed
+            except _Rehearsed:
+                pass
+        return _known(tally.receipt(str(target)), target)
 
-    async def _message_id(self, db: Statements, bare_id: str) -> str:
+    async def _item(self, tx: Transaction, target: Target, tally: Tally) -> Target:
+        """Remove one item; returns it with its kind."""
+        target = await self._found(tx, target)
+        if target.kind is not None:
+            await self._removal.item(tx, target.kind, target.id, tally)
+        return target
+
+    async def _found(self, db: Statements, target: Target) -> Target:
+        """An item with its kind and the id that it is stored under, if there is one."""
+        if target.kind == "message":
+            return Target("message", await self._message_id(db, target.id))
+        if target.kind is not None:
+            return target
+        kinds = await self._passages.kinds(db, target.id, ITEMS)
+        if len(kinds) > 1:
+            choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
+            raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
+        return Target(kinds[0], target.id) if kinds else target
+
+    async def _message_id(self, db: Statements, item_id: str) -> str:
         """A message goes by its UUID and, in the cognitive contract, by an integer."""
-        if not (bare_id.isascii() and bare_id.isdecimal()) or int(bare_id) > _LARGEST_SEQ:
-            return bare_id
-        found = await self._log.by_seq(db, [int(bare_id)])
-        return str(found[int(bare_id)].id) if found else bare_id
+        number = as_number(item_id)
+        found = {} if number is None else await self._log.by_seq(db, [number])
+        return str(found[number].id) if number in found else item_id
+
+    async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
+        """The key goes first: whoever has it adds nothing while the rest goes."""
+        tally.add("api_keys", await self._access.remove_user(namespace, user_id))
+        while some := await self._some_sessions(namespace, user_id):
+            await self._those_sessions(namespace, some, tally, of_users=False)
+        for of_user, remove in (
+            (self._memories.of_user, self._removal.memories),
+            (self._resources.of_user, self._removal.resources),
+        ):
+            async for page in pages(self._database, namespace, partial(of_user, user_id=user_id)):
+                async with self._database.transaction(namespace) as tx:
+                    await remove(tx, page, tally)
+                tally.tell()
+        await self._drop_indexes(namespace, user_id, tally)
+
+    async def _those_sessions(
+        self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool
+    ) -> None:
+        """Sessions with all that was said and summed up in them, and with the memories that they hold.
+
+        Without `of_users`, memories that a user holds as well are left to that user. The sessions go last: by them, a
+        second call finds what the first one left.
+        """
+        buffered = await self._store.beside(namespace, session_ids)
+        for session_id in buffered:
+            await self._store.delete(namespace, session_id)
+        tally.add("buffers", len(buffered))
+        finished = False
+        while not finished:
+            async with self._database.transaction(namespace) as tx:
+                finished = await self._step(tx, session_ids, tally, of_users=of_users)
+            tally.tell()
+
+    async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
+        """Remove the next messages or memories of some sessions, or at last themselves; True then."""
+        await self._sessions.hold(tx, session_ids)
+        if messages := await self._log.in_sessions(tx, session_ids, ITEMS_AT_ONCE):
+            await self._removal.messages(tx, messages, tally)
+            return False
+        memories = await self._memories.in_sessions(tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users)
+        if memories:
+            await self._removal.memories(tx, memories, tally)
+            return False
+        tally.add("summaries", await self._windows.remove_summaries(tx, session_ids))
+        tally.add("sessions", await self._sessions.remove(tx, session_ids))
+        return True
+
+    async def _drop_indexes(self, namespace: str, owner: str | None, tally: Tally) -> None:
+        """The vector indexes of one giant, or of all; the note of an index goes last, so that none is left unknown."""
+        async with self._database.reading(namespace) as db:
+            known = await self._giants.known(db)
+        for giant in known:
+            if owner is None or giant.owner == owner:
+                await vector_index.drop(self._database, giant.index_name)
+                async with self._database.transaction(namespace) as tx:
+                    await self._giants.forget(tx, giant)
+                tally.add("giants", 1)
+
+    async def _whole(self, namespace: str, tally: Tally) -> None:
+        buffered = await self._store.beside(namespace, None)
+        for session_id in buffered:
+            await self._store.delete(namespace, session_id)
+        tally.add("buffers", len(buffered))
+        await self._drop_indexes(namespace, None, tally)
+
+        def gone(table: str, rows: int) -> None:
+            tally.add(table, rows)
+            tally.tell()
+
+        for _ in range(_PASSES):
+            if not await erasure.erase(self._database, namespace, gone):
+                break
+        else:
+            raise Conflict(f"Somebody still writes to the namespace {namespace}: stop that, and forget it again")
+        self._access.doubt()
+
+    async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
+        async with self._database.reading(namespace) as db:
+            return await self._sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
+
+
+def _check(namespace: str, target: Target) -> None:
+    if target.kind in (SESSION, USER):
+        checks.identifier(target.id, f"{target.kind}_id")
+    elif target.kind == NAMESPACE:
+        if checks.namespace(target.id) != namespace:
+            raise Invalid(f"namespace {target.id} is to be forgotten, but the request is about {namespace}")
+    else:
+        checks.short_name(str(target), "id")
+
+
+def _known(receipt: Receipt, target: Target) -> Receipt:
+    if not receipt.rows:
+        raise NotFound(
+            _UNKNOWN.get(target.kind or "", "Nothing is stored under the id {name}").format(id=target.id, name=target)
+        )
+    return receipt

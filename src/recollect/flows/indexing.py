@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from recollect.errors import RecollectError
+from recollect import telemetry
+from recollect.errors import RecollectError, Unavailable
+from recollect.flows.spaces import Spaces
 from recollect.inference.embedder import Embedder, as_text
-from recollect.memory.passages import Passages
-from recollect.storage.database import Database
+from recollect.memory.passages import Claim, Passages
+from recollect.storage.database import Database, Transaction
 
 # Passages a transaction: large enough to keep the model busy, small enough that a kill repeats little.
 BATCH = 32
@@ -16,6 +18,7 @@ BATCH_WITHOUT_MODEL = 512
 # Writes of this process wake the indexer; this is for what others left behind.
 POLL_SECONDS = 5.0
 FLUSH_POLL_SECONDS = 0.02
+FLUSH_SECONDS = 30.0
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 MAX_WAITING = 1_000_000
@@ -30,12 +33,12 @@ class Indexer:
         self,
         database: Database,
         passages: Passages,
-        embedder: Embedder | None,
+        spaces: Spaces,
         indexed: Callable[[str], None],
     ) -> None:
         self._database = database
         self._passages = passages
-        self._embedder = embedder
+        self._spaces = spaces
         self._indexed = indexed
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -57,8 +60,16 @@ class Indexer:
     async def round(self) -> int:
         """One batch for every namespace that has work; returns how many passages were done."""
         done = 0
+        failure: RecollectError | None = None
         for namespace in await self._passages.namespaces_with_work(self._database):
-            done += await self._batch(namespace)
+            try:
+                done += await self._batch(namespace)
+            except RecollectError as problem:
+                # A namespace whose budget is spent, or whose provider is down, must not keep the others waiting.
+                _log.warning("Indexing of namespace %s is interrupted: %s", namespace, problem)
+                failure = problem
+        if failure is not None and done == 0:
+            raise failure
         return done
 
     async def flush(self, namespace: str, progress: Callable[[int], None] | None = None) -> None:
@@ -71,10 +82,47 @@ class Indexer:
             waiting = await self.waiting(namespace)
             if progress is not None:
                 progress(waiting)
-            if waiting == 0 or (done == 0 and self._embedder is None):
+            if waiting == 0 or (done == 0 and await self._spaces.embedder(namespace) is None):
                 return
             if done == 0:
                 await asyncio.sleep(FLUSH_POLL_SECONDS)
+
+    async def flush_session(
+        self, namespace: str, owner: str, session_id: str, within_seconds: float = FLUSH_SECONDS
+    ) -> None:
+        """Return when everything written to a session so far is found by its meaning, whoever gave it that.
+
+        Without a model there is nothing to wait for: words are found from the start.
+        """
+        if await self._spaces.embedder(namespace) is None:
+            return
+        try:
+            async with asyncio.timeout(within_seconds):
+                await self._finish_session(namespace, owner, session_id)
+        except TimeoutError:
+            raise Unavailable(
+                f"What was added to {session_id} is stored and found by its words, but not all of it by its meaning "
+                f"after {within_seconds:g} s: flush again"
+            ) from None
+
+    async def _finish_session(self, namespace: str, owner: str, session_id: str) -> None:
+        async with self._database.reading(namespace) as db:
+            left = await self._passages.waiting_in_session(db, owner, session_id)
+        while left:
+            embedder = await self._spaces.embedder(namespace)
+            if embedder is None:
+                return
+            async with self._database.transaction(namespace) as tx:
+                claims = await self._passages.claim_some(tx, left, BATCH)
+                done = await self._complete(tx, claims, embedder)
+            if done:
+                telemetry.passages_indexed(done)
+                self._indexed(namespace)
+            else:
+                # Another indexer works on them, or the namespace has just moved to another model.
+                await asyncio.sleep(FLUSH_POLL_SECONDS)
+            async with self._database.reading(namespace) as db:
+                left = await self._passages.waiting_of(db, left)
 
     async def waiting(self, namespace: str) -> int:
         """How many passages of a namespace are still to be indexed."""
@@ -104,15 +152,38 @@ class Indexer:
             return
 
     async def _batch(self, namespace: str) -> int:
+        embedder = await self._spaces.embedder(namespace)
+        if embedder is None:
+            return await self._count(namespace)
+        try:
+            async with self._database.transaction(namespace) as tx:
+                claims = await self._passages.claim(tx, BATCH, with_model=True)
+                done = await self._complete(tx, claims, embedder)
+        except RecollectError:
+            # Words need no model, and a provider may be down for long.
+            await self._count(namespace)
+            raise
+        if done:
+            telemetry.passages_indexed(done)
+            self._indexed(namespace)
+        elif claims:
+            self.wake()
+        return done
+
+    async def _count(self, namespace: str) -> int:
+        """Count words alone; returns of how many passages."""
         async with self._database.transaction(namespace) as tx:
-            if self._embedder is None:
-                claims = await self._passages.claim(tx, BATCH_WITHOUT_MODEL, with_model=False)
-                if claims:
-                    await self._passages.count_only(tx, claims)
-                return len(claims)
-            claims = await self._passages.claim(tx, BATCH, with_model=True)
+            claims = await self._passages.claim(tx, BATCH_WITHOUT_MODEL, with_model=False)
             if claims:
-                vectors = await self._embedder.embed_documents([claim.text for claim in claims])
-                await self._passages.complete(tx, claims, self._embedder.model_id, list(map(as_text, vectors)))
-        self._indexed(namespace)
+                await self._passages.count_only(tx, claims)
+        return len(claims)
+
+    async def _complete(self, tx: Transaction, claims: Sequence[Claim], embedder: Embedder) -> int:
+        """How many were done: none of them if the namespace moved to another model meanwhile."""
+        if not claims:
+            return 0
+        vectors = await embedder.embed_documents([claim.text for claim in claims])
+        if not await self._spaces.is_settled_on(tx, embedder.model_id):
+            return 0
+        await self._passages.complete(tx, claims, embedder.model_id, list(map(as_text, vectors)))
         return len(claims)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recollect import checks
 from recollect.errors import Invalid
-from recollect.inference.embedder import Embedder, as_text
+from recollect.flows.spaces import Spaces
 from recollect.language import bm25, words
 from recollect.memory.passages import Passages
 from recollect.memory.search import Meaning, Scope, Search, lexical_question
@@ -16,18 +16,18 @@ from recollect.storage.database import Database
 class Legs:
     """Searches items whose ids are integers; what their ranks are worth is for the caller to say."""
 
-    def __init__(self, database: Database, search: Search, passages: Passages, embedder: Embedder | None) -> None:
+    def __init__(self, database: Database, search: Search, passages: Passages, spaces: Spaces) -> None:
         self._database = database
         self._search = search
         self._passages = passages
-        self._embedder = embedder
+        self._spaces = spaces
 
     async def both(
-        self, namespace: str, text: str, scope: Scope, limit: int, vector: str | None = None
+        self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None
     ) -> tuple[list[int], list[int]]:
-        """Items by meaning and items by words, from so many passages each; a vector may stand for the text's own."""
+        """Items by meaning and items by words, from so many passages each; a vector may be given."""
         by_meaning, by_words = await asyncio.gather(
-            self._by_meaning(namespace, text, scope, limit, vector), self._by_words(namespace, text, scope, limit)
+            self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
         )
         items = await self._items(namespace, by_meaning, by_words)
         return items[0], items[1]
@@ -36,26 +36,26 @@ class Legs:
         """Items that share words with a text."""
         return (await self._items(namespace, await self._by_words(namespace, text, scope, limit)))[0]
 
-    async def meaning(self, text: str, vector: str | None = None) -> Meaning | None:
+    async def meaning(self, namespace: str, text: str) -> Meaning | None:
         """What to compare with stored vectors; None without a model."""
-        if self._embedder is None:
-            return None
-        return Meaning(vector or as_text(await self._embedder.embed_query(text)), self._embedder.model_id)
+        return await self._spaces.question(namespace, text)
 
-    def given_vector(self, values: Sequence[float], name: str) -> str:
-        """A caller's vector in the deployment's own space: it must be one that its model could have made."""
+    async def given_vector(self, namespace: str, values: Sequence[float], name: str) -> Meaning:
+        """A caller's vector in the namespace's own space: it must be one that its model could have made."""
         checks.query_embedding(values, name)
-        if self._embedder is None:
+        embedder = await self._spaces.embedder(namespace)
+        if embedder is None:
             raise Invalid(f"{name} cannot be used: no embedding model is installed here, so leave it out")
-        own = self._embedder.dimensions
+        own = embedder.dimensions
         if any(values[own:]):
             raise Invalid(
-                f"{name} is not of this deployment's space: its model, {self._embedder.model_id}, makes {own} numbers, "
+                f"{name} is not of this deployment's space: its model, {embedder.model_id}, makes {own} numbers, "
                 f"so those after the first {own} must be 0. Embed with that model, or leave {name} out"
             )
         # Scaled to length 1, because a halfvec holds no large numbers and cosines do not mind.
         length = math.hypot(*values)
-        return "[" + ",".join(f"{number / length:.6g}" for number in values[:own]) + "]"
+        vector = "[" + ",".join(f"{number / length:.6g}" for number in values[:own]) + "]"
+        return Meaning(vector, embedder.model_id)
 
     async def _by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
         variants = [term.variants for term in words.query_terms(text)]
@@ -65,8 +65,10 @@ class Legs:
             question = lexical_question(namespace, scope.owner, variants, frequencies)
             return await self._search.by_words(db, scope, question, limit)
 
-    async def _by_meaning(self, namespace: str, text: str, scope: Scope, limit: int, vector: str | None) -> list[int]:
-        meaning = await self.meaning(text, vector)
+    async def _by_meaning(
+        self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None
+    ) -> list[int]:
+        meaning = given or await self.meaning(namespace, text)
         if meaning is None:
             return []
         async with self._database.searching(namespace) as db:

@@ -106,7 +106,7 @@ def rank(nominees: Sequence[Nominee], bound: float, around: Mapping[Place, Aroun
     candidates = _candidates(nominees, bound)
     best_in_session: dict[str, float] = {}
     for candidate in candidates:
-        session = candidate.best.session_id
+        session = _talk(candidate.best)
         if session is not None:
             best_in_session[session] = max(candidate.match, best_in_session.get(session, candidate.match))
     prefer_assistant = signals.asks_assistant and any(c.best.role == ASSISTANT for c in candidates)
@@ -149,12 +149,17 @@ def _parts(
         words=candidate.words,
         neighbour=NEIGHBOUR * max(_match(before), _match(after)),
         answer=ANSWER * _match(before) if answers else 0.0,
-        # What belongs to no session is its own: it must not lose to messages for that alone.
-        session=SESSION * best_in_session.get(passage.session_id or "", candidate.match),
+        # What was not said in a session is its own: it must not lose to messages for that alone.
+        session=SESSION * best_in_session.get(_talk(passage) or "", candidate.match),
         speaker=SPEAKER if passage.speaker in signals.people else 0.0,
         role=ROLE if by_assistant == prefer_assistant else 0.0,
         date=DATE if any(date.matches(passage.at) for date in signals.dates) else 0.0,
     )
+
+
+def _talk(passage: Nominee) -> str | None:
+    """The session that a passage was said in; one that has a session only for its scope was not said there."""
+    return passage.session_id if passage.position is not None else None
 
 
 def _match(message: Around | None) -> float:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from recollect import checks
+from recollect import checks, telemetry
 from recollect.flows import ranking
 from recollect.flows.ranking import Parts, Ranked
-from recollect.inference.embedder import Embedder, as_text
+from recollect.flows.spaces import Spaces
 from recollect.language import bm25, dates, names, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.giants import Giants
@@ -42,6 +42,8 @@ class Memory:
     id: str
     text: str
     score: float
+    similarity: float
+    """From 0 to 1, comparable between questions: the cosine, or the share of the question's words without a vector."""
     at: datetime
     user_id: str
     agent_id: str | None
@@ -63,7 +65,7 @@ class Recollection:
     pending: int
     """Passages in scope that can be found by their words but not yet by their meaning."""
     by_meaning: bool
-    """False when no embedding model is installed: then words alone decide."""
+    """False when there is no embedding model, or its provider fails: then words alone decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,13 @@ class _Legs:
 class Recall:
     """Reads passages only; every kind of memory is found the same way."""
 
-    def __init__(self, database: Database, search: Search, giants: Giants, embedder: Embedder | None) -> None:
+    def __init__(self, database: Database, search: Search, giants: Giants, spaces: Spaces) -> None:
         self._database = database
         self._search = search
         self._giants = giants
-        self._embedder = embedder
+        self._spaces = spaces
 
+    @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
     async def recall(
         self,
         namespace: str,
@@ -103,30 +106,35 @@ class Recall:
         top_k: int = 10,
         token_budget: int | None = None,
         explain: bool = False,
+        fold: bool = True,
+        nominees: int = NOMINEES,
     ) -> Recollection:
-        """The memories that answer a question, the best first, within a number and a budget of tokens."""
+        """The memories that answer a question, the best first, within a number and a budget of tokens.
+
+        Items that say the same are folded into one, unless the caller wants each; `nominees` are passages of each leg.
+        """
         scope = scope or Scope()
         _check(question, scope, top_k, token_budget)
         asked = await self._understand(namespace, question, scope)
-        legs = await self._nominate(namespace, asked, scope)
+        legs = await self._nominate(namespace, asked, scope, nominees)
         async with self._database.searching(namespace) as db:
-            nominees = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
+            scored = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
             around = await self._search.around(
                 db,
-                ranking.places_around(nominees),
+                ranking.places_around(scored),
                 legs.words,
                 legs.meaning,
-                cosine_if_unknown=ranking.cosine_if_unknown(nominees),
+                cosine_if_unknown=ranking.cosine_if_unknown(scored),
                 lexical_weight=ranking.WORDS / legs.words.bound if legs.words.bound else 0.0,
             )
             pending = await self._search.pending(db, scope.owner)
         places = {(message.session_id, message.position): message for message in around}
-        ranked = ranking.rank(nominees, legs.words.bound, places, asked.signals)
-        folded = _fold(ranked, top_k)
+        ranked = ranking.rank(scored, legs.words.bound, places, asked.signals)
+        folded = _fold(ranked, top_k) if fold else [(item, ()) for item in ranked[:top_k]]
         memories = [
             _memory(item, repeats, _explanation(item, asked, legs) if explain else None) for item, repeats in folded
         ]
-        return Recollection(_within(memories, token_budget), pending, self._embedder is not None)
+        return Recollection(_within(memories, token_budget), pending, legs.meaning is not None)
 
     async def _understand(self, namespace: str, question: str, scope: Scope) -> _Question:
         """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
@@ -142,32 +150,33 @@ class Recall:
         signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
         return _Question(question, plain, tuple(terms), signals)
 
-    async def _nominate(self, namespace: str, asked: _Question, scope: Scope) -> _Legs:
+    async def _nominate(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> _Legs:
         (lexical, by_words), (meaning, by_meaning) = await asyncio.gather(
-            self._by_words(namespace, asked, scope), self._by_meaning(namespace, asked, scope)
+            self._by_words(namespace, asked, scope, limit), self._by_meaning(namespace, asked, scope, limit)
         )
         return _Legs(lexical, meaning, by_words, by_meaning)
 
-    async def _by_words(self, namespace: str, asked: _Question, scope: Scope) -> tuple[Lexical, list[int]]:
+    async def _by_words(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> tuple[Lexical, list[int]]:
         variants = [term.variants for term in asked.terms]
         dimensions = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
         async with self._database.searching(namespace) as db:
             frequencies = await self._search.frequencies(db, dimensions)
             lexical = lexical_question(namespace, scope.owner, variants, frequencies)
-            return lexical, await self._search.by_words(db, scope, lexical, NOMINEES)
+            return lexical, await self._search.by_words(db, scope, lexical, limit)
 
-    async def _by_meaning(self, namespace: str, asked: _Question, scope: Scope) -> tuple[Meaning | None, list[int]]:
-        if self._embedder is None:
+    async def _by_meaning(
+        self, namespace: str, asked: _Question, scope: Scope, limit: int
+    ) -> tuple[Meaning | None, list[int]]:
+        meaning = await self._spaces.question(namespace, asked.plain)
+        if meaning is None:
             return None, []
-        vector = as_text(await self._embedder.embed_query(asked.plain))
-        meaning = Meaning(vector, self._embedder.model_id)
         async with self._database.searching(namespace) as db:
             giant = None
             if scope.is_whole() and scope.kinds is None:
                 giant = await self._giants.find(db, scope.owner, meaning.model)
             if giant is not None:
-                return meaning, await self._giants.nearest(db, giant, vector, NOMINEES)
-            return meaning, await self._search.by_meaning(db, scope, meaning, NOMINEES)
+                return meaning, await self._giants.nearest(db, giant, meaning.vector, limit)
+            return meaning, await self._search.by_meaning(db, scope, meaning, limit)
 
 
 def _check(question: str, scope: Scope, top_k: int, token_budget: int | None) -> None:
@@ -192,7 +201,9 @@ def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str,
     first: list[tuple[Ranked, list[str]]] = []
     for item in ranked:
         passage = item.best
-        said = frozenset(words.document_terms(passage.text)) or passage.text
+        # Memories are kept apart when they are stored, by words that are no terms, too: "not" is one.
+        terms = None if passage.kind == "memory" else frozenset(words.document_terms(passage.text))
+        said = terms or passage.text
         identity = (passage.kind, passage.owner, passage.speaker, passage.role, said)
         if identity in repeats:
             repeats[identity].append(passage.item_id)
@@ -231,6 +242,11 @@ def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
     return ids.index(nominee.id) + 1 if nominee.id in ids else None
 
 
+def _similarity(item: Ranked) -> float:
+    nearness = item.best.cosine if item.best.cosine is not None else item.parts.words / ranking.WORDS
+    return min(max(nearness, 0.0), 1.0)
+
+
 def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
     passage = item.best
     return Memory(
@@ -238,6 +254,7 @@ def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | N
         id=passage.item_id,
         text=passage.text,
         score=item.parts.total,
+        similarity=_similarity(item),
         at=passage.at,
         user_id=passage.owner,
         agent_id=passage.agent_id,

@@ -2,19 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import repeat
 from typing import Self
 from uuid import UUID
 
+from recollect import telemetry
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.log import Entry, Log, Message
 from recollect.memory.passages import Excerpt, Passages, Source, analyse
-from recollect.memory.sessions import Advance, Session, Sessions
+from recollect.memory.sessions import Advance, Holder, Session, Sessions
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
 
@@ -37,6 +38,8 @@ class Line:
     metadata: str | None = None
     speaker: str | None = None
     at: datetime | None = None
+    id: UUID | None = None
+    """A line that brings its id, in a turn of a realm, is written once, however often it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Turn:
     lines: tuple[Line, ...]
     opens_for: str | None = None
     """Whose session this turn may open; None when the session must exist."""
+    realm: str | None = None
+    """Where the session must be held by `opens_for`; None when anybody may hold it."""
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
@@ -59,6 +64,7 @@ class _Analysed:
 
     turn: Turn
     excerpts: tuple[tuple[Excerpt, ...], ...]
+    refusal: RecollectError | None = None
 
 
 class SessionNotFound(NotFound, ValueError):
@@ -69,11 +75,16 @@ class SessionNotFound(NotFound, ValueError):
         return cls(f"Conversation {session_id} not found")
 
 
+class SessionTaken(Conflict):
+    """A turn was meant for a session that somebody else holds, or that is in another realm."""
+
+
 class _SessionsMissing(Exception):
     """Undoes a batch whose sessions are to be opened first."""
 
-    def __init__(self, owners: dict[str, str]) -> None:
+    def __init__(self, owners: dict[str, str], realms: dict[str, str]) -> None:
         self.owners = owners
+        self.realms = realms
 
 
 class Remember:
@@ -100,10 +111,12 @@ class Remember:
         """Finish the writes that were accepted."""
         await self._turns.close()
 
+    @telemetry.memory_operation("create_memory", len)
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
         excerpts = tuple([await _excerpts(line.content, line.speaker) for line in turn.lines])
         messages = await self._turns.submit(namespace, _Analysed(turn, excerpts), turn.size())
+        telemetry.messages_stored(len(messages))
         self._written()
         return messages
 
@@ -117,6 +130,7 @@ class Remember:
             raise Conflict(f"Session {session_id} exists already: choose another id")
         return session
 
+    @telemetry.memory_operation("create_memory")
     async def document(self, namespace: str, content: str, embedding: str | None, metadata: str | None) -> UUID:
         """Store a text whole."""
         excerpts = await _excerpts(content)
@@ -136,10 +150,11 @@ class Remember:
             except _SessionsMissing as missing:
                 # In a transaction of its own: to insert sessions while others are locked could end in a deadlock.
                 async with self._database.transaction(namespace) as tx:
-                    await self._sessions.open(tx, missing.owners)
+                    await self._sessions.open(tx, missing.owners, missing.realms)
         raise Conflict("A session is being deleted while it is written to: try again")
 
     async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
+        analysed = await self._unwritten(tx, analysed)
         rooms = await self._rooms(tx, [item.turn for item in analysed])
         next_position = {session_id: room.first_position for session_id, room in rooms.items()}
         entries: list[Entry] = []
@@ -149,19 +164,26 @@ class Remember:
                 added = _entries(turn, next_position[turn.session_id], room.at)
                 next_position[turn.session_id] += len(added)
                 entries += added
-                sources += map(_source, added, excerpts, repeat(room.user_id))
+                sources += map(_source, added, excerpts, repeat(room.holder))
         messages = iter(await self._log.append(tx, entries))
         await self._passages.add(tx, sources)
-        return [
-            [next(messages) for _ in turn.lines] if turn.session_id in rooms else SessionNotFound.named(turn.session_id)
-            for turn in (item.turn for item in analysed)
-        ]
+        return [_answer(item, rooms, messages) for item in analysed]
+
+    async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
+        """Turns without the lines that are written already; only those of a realm can have any, and may be refused."""
+        if all(item.turn.realm is None for item in analysed):
+            return analysed
+        # Every session of the batch, in one order, so that two batches never wait for each other.
+        holders = await self._sessions.hold(tx, {item.turn.session_id for item in analysed})
+        # One that begins only now would escape both the lock and the look at what is written already.
+        _open_first([item.turn for item in analysed], holders)
+        ids = [line.id for item in analysed for line in item.turn.lines if line.id is not None]
+        known = await self._log.known(tx, ids)
+        return [_new_lines(item, holders.get(item.turn.session_id), known) for item in analysed]
 
     async def _rooms(self, tx: Transaction, turns: Sequence[Turn]) -> dict[str, Advance]:
         rooms = await self._sessions.advance(tx, _message_counts(turns))
-        missing = {turn.session_id: turn.opens_for for turn in turns if turn.opens_for and turn.session_id not in rooms}
-        if missing:
-            raise _SessionsMissing(missing)
+        _open_first(turns, rooms)
         return rooms
 
 
@@ -171,30 +193,78 @@ async def _excerpts(text: str, speaker: str | None = None) -> tuple[Excerpt, ...
     return await asyncio.to_thread(analyse, text, speaker)
 
 
-def _source(entry: Entry, excerpts: tuple[Excerpt, ...], owner: str) -> Source:
+def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
+    missing = [turn for turn in turns if turn.opens_for and turn.lines and turn.session_id not in present]
+    if missing:
+        owners = {turn.session_id: turn.opens_for or "" for turn in missing}
+        raise _SessionsMissing(owners, {turn.session_id: turn.realm or "" for turn in missing})
+
+
+def _new_lines(item: _Analysed, holder: Holder | None, known: set[UUID]) -> _Analysed:
+    """A turn without the lines that are known, and from now on its own are."""
+    turn = item.turn
+    if holder is None:
+        return _Analysed(replace(turn, lines=()), (), SessionNotFound.named(turn.session_id))
+    if turn.realm is None:
+        return item
+    if holder != Holder(turn.opens_for or "", turn.realm):
+        refusal = SessionTaken(f"Session {turn.session_id} belongs to somebody else: choose another id")
+        return _Analysed(replace(turn, lines=()), (), refusal)
+    lines, excerpts = [], []
+    for line, of_line in zip(turn.lines, item.excerpts, strict=True):
+        if line.id not in known:
+            lines.append(line)
+            excerpts.append(of_line)
+        if line.id is not None:
+            known.add(line.id)
+    return _Analysed(replace(turn, lines=tuple(lines)), tuple(excerpts))
+
+
+def _answer(
+    item: _Analysed, rooms: Mapping[str, Advance], messages: Iterator[Message]
+) -> list[Message] | RecollectError:
+    if item.refusal is not None:
+        return item.refusal
+    if item.turn.lines and item.turn.session_id not in rooms:
+        return SessionNotFound.named(item.turn.session_id)
+    return [next(messages) for _ in item.turn.lines]
+
+
+def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: Holder) -> Source:
     return Source(
         "message",
         str(entry.id),
         excerpts,
         entry.created_at,
-        owner=owner,
+        owner=holder.user_id,
         session_id=entry.session_id,
         position=entry.position,
         role=entry.role,
         speaker=entry.speaker,
         metadata=entry.metadata,
+        realm=holder.realm,
     )
 
 
 def _message_counts(turns: Sequence[Turn]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for turn in turns:
-        counts[turn.session_id] += len(turn.lines)
+        if turn.lines:
+            counts[turn.session_id] += len(turn.lines)
     return counts
 
 
 def _entries(turn: Turn, first_position: int, at: datetime) -> list[Entry]:
     return [
-        Entry(uuid7(), turn.session_id, position, line.role, line.speaker, line.content, line.metadata, line.at or at)
+        Entry(
+            line.id or uuid7(),
+            turn.session_id,
+            position,
+            line.role,
+            line.speaker,
+            line.content,
+            line.metadata,
+            line.at or at,
+        )
         for position, line in enumerate(turn.lines, first_position)
     ]

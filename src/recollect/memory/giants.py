@@ -1,6 +1,8 @@
 """Giants: owners with so many passages that their vectors need an index of their own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
@@ -16,6 +18,7 @@ RENEW_SHARE = 0.2
 class _Sql(Queries, file="giants.sql"):
     sizes: Query
     size: Query
+    is_larger: Query
     extent: Query
     known: Query
     find: Query
@@ -33,6 +36,7 @@ class Giant:
     model: str
     watermark: int
     index_name: str
+    dimensions: int
 
 
 class Giants:
@@ -45,6 +49,10 @@ class Giants:
             return {}
         rows = await db.all(_Sql.sizes, model, THRESHOLD)
         return {None: whole} | {row["owner"]: row["size"] for row in rows}
+
+    async def large_among(self, db: Statements, model: str, owners: Sequence[str]) -> list[str]:
+        """Those of some owners who are above the threshold."""
+        return [owner for owner in owners if (await db.one(_Sql.is_larger, model, owner, THRESHOLD))["larger"]]
 
     async def known(self, db: Statements) -> list[Giant]:
         """Every index of the namespace."""
@@ -63,21 +71,35 @@ class Giants:
     async def remember(self, tx: Transaction, giant: Giant) -> None:
         """From now on searches use this index."""
         await tx.all(
-            _Sql.remember, giant.owner or "", giant.owner is None, giant.model, giant.watermark, giant.index_name
+            _Sql.remember,
+            giant.owner or "",
+            giant.owner is None,
+            giant.model,
+            giant.watermark,
+            giant.index_name,
+            giant.dimensions,
         )
 
     async def forget(self, tx: Transaction, giant: Giant) -> None:
         """From now on searches scan."""
-        await tx.all(_Sql.forget, giant.owner or "", giant.owner is None)
+        await tx.all(_Sql.forget, giant.owner or "", giant.owner is None, giant.model)
 
     async def nearest(self, db: Statements, giant: Giant, vector: str, limit: int) -> list[int]:
         """The nearest passages of a giant, the nearest first."""
         if giant.owner is None:
-            rows = await db.all(_Sql.nearest_of_all, vector, giant.model, limit, giant.watermark)
+            query = _sized(_Sql.nearest_of_all, giant.dimensions)
+            rows = await db.all(query, vector, giant.model, limit, giant.watermark)
         else:
-            rows = await db.all(_Sql.nearest, vector, giant.model, limit, giant.owner, giant.watermark)
+            query = _sized(_Sql.nearest, giant.dimensions)
+            rows = await db.all(query, vector, giant.model, limit, giant.owner, giant.watermark)
         return [row["id"] for row in rows]
 
 
-def _giant(owner: str, whole: bool, model: str, watermark: int, index_name: str) -> Giant:
-    return Giant(None if whole else owner, model, watermark, index_name)
+def _giant(owner: str, whole: bool, model: str, watermark: int, index_name: str, dimensions: int) -> Giant:
+    return Giant(None if whole else owner, model, watermark, index_name, dimensions)
+
+
+@cache
+def _sized(query: Query, dimensions: int) -> Query:
+    """The same statement for vectors of another size, which an index only serves if its own size is written there."""
+    return Query(query.name, query.text.replace("halfvec(384)", f"halfvec({dimensions:d})"))

@@ -10,6 +10,11 @@ having count(*) > $3;
 -- How many vectors of a model the namespace has.
 select count(*) as size from passage_vectors where namespace = $1 and model = $2;
 
+-- is_larger
+-- Whether an owner has more vectors of a model than so many; reads no more than that.
+select count(*) > $4 as larger
+from (select from passage_vectors where namespace = $1 and model = $2 and owner = $3 limit $4 + 1) as some_of_them;
+
 -- extent
 -- How many vectors of an owner, or of the whole namespace, stand above a watermark, and the highest of all.
 select count(*) filter (where id > $5) as above, max(id) as highest
@@ -18,25 +23,25 @@ where namespace = $1 and model = $2 and (owner = $3 or $4);
 
 -- known
 -- The indexes of a namespace.
-select owner, whole, model, watermark, index_name from giants where namespace = $1;
+select owner, whole, model, watermark, index_name, dimensions from giants where namespace = $1;
 
 -- find
 -- The index of one owner, or of the whole namespace.
-select owner, whole, model, watermark, index_name
+select owner, whole, model, watermark, index_name, dimensions
 from giants
 where namespace = $1 and owner = $2 and whole = $3 and model = $4;
 
 -- remember
 -- From now on searches use this index.
-insert into giants (namespace, owner, whole, model, watermark, index_name)
-values ($1, $2, $3, $4, $5, $6)
-on conflict (namespace, owner, whole)
-do update set model = excluded.model, watermark = excluded.watermark, index_name = excluded.index_name,
+insert into giants (namespace, owner, whole, model, watermark, index_name, dimensions)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (namespace, owner, whole, model)
+do update set watermark = excluded.watermark, index_name = excluded.index_name, dimensions = excluded.dimensions,
               built_at = excluded.built_at;
 
 -- forget
 -- From now on searches scan.
-delete from giants where namespace = $1 and owner = $2 and whole = $3;
+delete from giants where namespace = $1 and owner = $2 and whole = $3 and model = $4;
 
 -- nearest
 -- The nearest passages of a giant owner: by its index up to the watermark, by a scan above it.

@@ -21,11 +21,13 @@ class _Sql(Queries, file="graph.sql"):
     create_ends: Query
     label_ends: Query
     put_edge: Query
+    create_edge: Query
     around: Query
     adjacent: Query
     links: Query
     hops: Query
     described: Query
+    unlink: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,10 @@ class Graph:
         """Create an edge, or give the existing one a new weight and more properties."""
         return int((await tx.one(_Sql.put_edge, source, target, relation, weight, properties))["id"])
 
+    async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
+        """Create an edge; False if it is there, and then it stays as it is."""
+        return await tx.first(_Sql.create_edge, source, target, relation, weight) is not None
+
     async def around(
         self,
         db: Statements,
@@ -142,6 +148,10 @@ class Graph:
     async def described(self, db: Statements, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Label and name of nodes."""
         return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, list(ids))}
+
+    async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
+        """Let no node point to insights that are going."""
+        await tx.all(_Sql.unlink, list(insight_ids))
 
 
 def _neighbor(row: Any, distance: int) -> Neighbor:

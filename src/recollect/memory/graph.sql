@@ -54,6 +54,13 @@ on conflict (namespace, source, target, relation)
 do update set weight = excluded.weight, properties = graph_edges.properties || excluded.properties
 returning id;
 
+-- create_edge
+-- A new edge; one that is there stays as it is.
+insert into graph_edges (namespace, source, target, relation, weight)
+values ($1, $2, $3, $4, $5)
+on conflict (namespace, source, target, relation) do nothing
+returning id;
+
 -- around
 -- The nodes one step further that were not seen before, each by its strongest edge, and how many there are. Where
 -- there are too many of the same weight the oldest stay: to look up every name of a hub takes longer than all the rest.
@@ -121,3 +128,12 @@ order by here, there, weight desc, outward desc, relation;
 -- described
 -- Nodes by their ids.
 select id, label, name from graph_nodes where namespace = $1 and id = any($2::bigint[]);
+
+-- unlink
+-- Nodes that point to insights which are going point nowhere, in id order so that two writers never wait for each other.
+with held as (
+    select id from graph_nodes where namespace = $1 and vector_id = any($2::bigint[]) order by id for no key update
+)
+update graph_nodes set vector_id = null
+from held
+where graph_nodes.namespace = $1 and graph_nodes.id = held.id;

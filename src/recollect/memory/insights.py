@@ -13,6 +13,8 @@ class _Sql(Queries, file="insights.sql"):
     add: Query
     find: Query
     newest: Query
+    made_from: Query
+    made_from_sessions: Query
     remove: Query
 
 
@@ -53,6 +55,14 @@ class Insights:
         """The last insights, newest first; both ends of the range belong to it."""
         return [Insight(*row) for row in await db.all(_Sql.newest, limit, fidelity_min, since, until)]
 
-    async def remove(self, tx: Transaction, insight_id: int) -> bool:
-        """Delete one insight; False if there is none."""
-        return await tx.first(_Sql.remove, insight_id) is not None
+    async def made_from(self, db: Statements, numbers: Sequence[int]) -> dict[int, bool]:
+        """The insights that some messages went into, and whether others did that are still there."""
+        return {row["id"]: row["from_others"] for row in await db.all(_Sql.made_from, list(numbers))}
+
+    async def made_from_sessions(self, db: Statements, session_ids: Sequence[str]) -> dict[int, bool]:
+        """The same for all the messages of some sessions."""
+        return {row["id"]: row["from_others"] for row in await db.all(_Sql.made_from_sessions, list(session_ids))}
+
+    async def remove(self, tx: Transaction, ids: Sequence[int]) -> list[int]:
+        """Delete insights; returns those that there were."""
+        return [row["id"] for row in await tx.all(_Sql.remove, list(ids))]

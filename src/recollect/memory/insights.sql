@@ -21,6 +21,30 @@ where namespace = $1
 order by created_at desc, id desc
 limit $2;
 
+-- made_from
+-- Insights that some messages went into, and whether there are other messages that did.
+select insights.id,
+       exists (
+           select from messages
+           where messages.namespace = $1
+             and messages.seq = any(insights.source_ids)
+             and messages.seq <> all($2::bigint[])
+       ) as from_others
+from insights
+where insights.namespace = $1
+  -- Not &&, which compares every pair: the numbers given here are hashed.
+  and exists (select from unnest(insights.source_ids) as source (seq) where source.seq = any($2::bigint[]));
+
+-- made_from_sessions
+-- The same for all the messages of some sessions.
+select insights.id, bool_or(messages.session_id <> all($2::text[])) as from_others
+from insights
+cross join unnest(insights.source_ids) as source (seq)
+join messages on messages.namespace = $1 and messages.seq = source.seq
+where insights.namespace = $1
+group by insights.id
+having bool_or(messages.session_id = any($2::text[]));
+
 -- remove
--- One insight.
-delete from insights where namespace = $1 and id = $2 returning id;
+-- Some insights.
+delete from insights where namespace = $1 and id = any($2::bigint[]) returning id;

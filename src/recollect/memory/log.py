@@ -15,8 +15,11 @@ class _Sql(Queries, file="log.sql"):
     append: Query
     recent: Query
     by_seq: Query
+    known: Query
     raw_newest: Query
     raw_oldest: Query
+    in_sessions: Query
+    count_in_sessions: Query
     remove: Query
 
 
@@ -86,15 +89,27 @@ class Log:
         """Those of some messages that exist, by the integer that names them."""
         return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, list(numbers))}
 
+    async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
+        """Those of some ids that messages have already."""
+        return {row["id"] for row in await db.all(_Sql.known, list(ids))}
+
     async def raw(self, db: Statements, wanted: RawFilter, limit: int, *, newest_first: bool) -> list[Message]:
         """Messages of all sessions in the order of time."""
         statement = _Sql.raw_newest if newest_first else _Sql.raw_oldest
         rows = await db.all(statement, limit, wanted.session_id, wanted.start, wanted.end, wanted.speaker)
         return [Message._make(row) for row in rows]
 
-    async def remove(self, tx: Transaction, message_id: UUID) -> bool:
-        """Delete one message for good; False if there is none."""
-        return await tx.first(_Sql.remove, message_id) is not None
+    async def in_sessions(self, db: Statements, session_ids: Sequence[str], limit: int) -> list[UUID]:
+        """Some messages of some sessions, so many at most."""
+        return [row["id"] for row in await db.all(_Sql.in_sessions, list(session_ids), limit)]
+
+    async def count_in_sessions(self, db: Statements, session_ids: Sequence[str]) -> int:
+        """How many messages some sessions have."""
+        return int((await db.one(_Sql.count_in_sessions, list(session_ids)))["messages"])
+
+    async def remove(self, tx: Transaction, message_ids: Sequence[UUID]) -> list[int]:
+        """Delete messages for good; returns the numbers of those that there were."""
+        return [row["seq"] for row in await tx.all(_Sql.remove, list(message_ids))]
 
 
 def _logged(entry: Entry, seq: int) -> Message:

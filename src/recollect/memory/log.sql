@@ -20,6 +20,10 @@ select id, seq, session_id, position, role, speaker, content, metadata, created_
 from messages
 where namespace = $1 and seq = any($2::bigint[]);
 
+-- known
+-- Which of some ids are taken.
+select id from messages where namespace = $1 and id = any($2::uuid[]);
+
 -- raw_newest
 -- Messages of any session, newest first. A speaker without a name of their own is known by their role.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
@@ -44,6 +48,14 @@ where namespace = $1
 order by created_at, session_id, position
 limit $2;
 
+-- in_sessions
+-- Some messages of some sessions.
+select id from messages where namespace = $1 and session_id = any($2::text[]) order by session_id, position limit $3;
+
+-- count_in_sessions
+-- How many messages some sessions have.
+select count(*) as messages from messages where namespace = $1 and session_id = any($2::text[]);
+
 -- remove
--- One message; the others keep their positions.
-delete from messages where namespace = $1 and id = $2 returning id;
+-- Some messages; the others keep their positions.
+delete from messages where namespace = $1 and id = any($2::uuid[]) returning seq;

@@ -20,6 +20,8 @@ class _Sql(Queries, file="passages.sql"):
     add_words: Query
     enqueue: Query
     of_items: Query
+    count_of_items: Query
+    count_in_sessions: Query
     items: Query
     kinds: Query
     hold: Query
@@ -29,12 +31,18 @@ class _Sql(Queries, file="passages.sql"):
     remove_vectors: Query
     remove_from_queue: Query
     count_terms: Query
+    remove_unused_terms: Query
     claim: Query
     claim_uncounted: Query
+    claim_some: Query
     texts: Query
     add_vectors: Query
     mark_counted: Query
     waiting: Query
+    backlog: Query
+    waiting_in_session: Query
+    waiting_of: Query
+    waiting_anywhere: Query
     namespaces_with_work: Query
 
 
@@ -63,6 +71,7 @@ class Source:
     speaker: str | None = None
     category: str | None = None
     metadata: str | None = None
+    realm: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +123,7 @@ class Passages:
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
     ) -> None:
         """Store the meaning of an item that this same transaction added; vectors by the text of their passage."""
-        ids = [row["id"] for row in await tx.all(_Sql.of_items, kind, [item_id])]
+        ids = await self.of_items(tx, kind, [item_id])
         # Nobody else sees these passages yet, so nobody has counted their words or works on them.
         claims = await self._claims(tx, dict.fromkeys(ids, False))
         await self.complete(tx, claims, model, [vectors[claim.text] for claim in claims])
@@ -129,22 +138,45 @@ class Passages:
 
     async def remove_items(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> int:
         """Forget the passages of some items; returns how many there were."""
-        ids = [row["id"] for row in await tx.all(_Sql.of_items, kind, list(item_ids))]
+        ids = await self.of_items(tx, kind, item_ids)
         await self.remove(tx, ids)
         return len(ids)
 
+    async def of_items(self, db: Statements, kind: str, item_ids: Sequence[str]) -> list[int]:
+        """The passages of some items of one kind."""
+        return [row["id"] for row in await db.all(_Sql.of_items, kind, list(item_ids))]
+
+    async def count_of_items(self, db: Statements, kind: str, item_ids: Sequence[str]) -> int:
+        """How many passages some items have."""
+        return int((await db.one(_Sql.count_of_items, kind, list(item_ids)))["passages"])
+
+    async def count_in_sessions(self, db: Statements, session_ids: Sequence[str]) -> int:
+        """How many passages the messages of some sessions have."""
+        return int((await db.one(_Sql.count_in_sessions, list(session_ids)))["passages"])
+
     async def remove(self, tx: Transaction, ids: Sequence[int]) -> None:
-        """Forget passages and all that was derived from them, counts included."""
+        """Forget passages and all that was derived from them, counts included.
+
+        Once in a transaction: two that each take away counts twice could wait for each other.
+        """
         await tx.all(_Sql.hold, ids)
         counted = [_terms(row["weights"]) for row in await tx.all(_Sql.counted_weights, ids)]
         if counted:
             await self._count(tx, counted, sign=-1)
+            await tx.all(
+                _Sql.remove_unused_terms, sorted({term for terms in counted for term in terms} | {ALL_PASSAGES})
+            )
         for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
             await tx.all(statement, ids)
 
     async def claim(self, tx: Transaction, limit: int, *, with_model: bool) -> list[Claim]:
         """Take the newest waiting passages for this transaction; other indexers pass them over."""
         rows = await tx.all(_Sql.claim if with_model else _Sql.claim_uncounted, limit)
+        return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
+
+    async def claim_some(self, tx: Transaction, ids: Sequence[int], limit: int) -> list[Claim]:
+        """Take some of these passages for this transaction, where nobody else has."""
+        rows = await tx.all(_Sql.claim_some, list(ids), limit)
         return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
 
     async def _claims(self, tx: Transaction, counted: Mapping[int, bool]) -> list[Claim]:
@@ -176,8 +208,26 @@ class Passages:
         """How many passages of the namespace wait for the indexer, up to a bound."""
         return int((await db.one(_Sql.waiting, at_most))["waiting"])
 
+    async def backlog(self, db: Statements, at_most: int) -> tuple[int, float]:
+        """How many wait, up to a bound, and for how many seconds the one that waits longest does."""
+        row = await db.one(_Sql.backlog, at_most)
+        return row["waiting"], row["seconds"]
+
+    async def waiting_in_session(self, db: Statements, owner: str, session_id: str) -> list[int]:
+        """The passages of an owner's session that wait for the indexer."""
+        return [row["id"] for row in await db.all(_Sql.waiting_in_session, owner, session_id)]
+
+    async def waiting_of(self, db: Statements, ids: Sequence[int]) -> list[int]:
+        """Those of some passages that still wait for the indexer."""
+        return [row["id"] for row in await db.all(_Sql.waiting_of, list(ids))]
+
+    async def waiting_anywhere(self, database: Database, at_most: int) -> int:
+        """How many passages wait for the indexer, in all namespaces together and up to a bound."""
+        async with database.unscoped() as connection:
+            return int(await connection.fetchval(_Sql.waiting_anywhere.text, at_most))
+
     async def namespaces_with_work(self, database: Database) -> list[str]:
-        """Where the indexer has something to do; this alone looks across namespaces, and sees only their names."""
+        """Where the indexer has something to do; it looks across namespaces, and sees only their names."""
         async with database.unscoped() as connection:
             rows = await connection.fetch(_Sql.namespaces_with_work.text)
         return [row["namespace"] for row in rows]
@@ -208,6 +258,7 @@ def _row(source: Source, part: int, excerpt: Excerpt) -> tuple[object, ...]:
         source.metadata,
         source.at,
         excerpt.text,
+        source.realm,
     )
 
 

@@ -1,14 +1,15 @@
 -- add
 -- The passages of some items.
 insert into passages (
-    namespace, kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text
+    namespace, kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text,
+    realm
 )
 select $1, p.kind, p.item_id, p.part, p.owner, p.agent_id, p.session_id, p.position, p.role, p.speaker, p.category,
-       p.metadata::jsonb, p.at, p.text
+       p.metadata::jsonb, p.at, p.text, p.realm
 from unnest(
     $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[],
-    $11::text[], $12::text[], $13::timestamptz[], $14::text[]
-) as p (kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text)
+    $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::text[]
+) as p (kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text, realm)
 returning id, item_id, part;
 
 -- add_words
@@ -25,6 +26,14 @@ select $1, q.id, q.owner from unnest($2::bigint[], $3::text[]) as q (id, owner);
 -- of_items
 -- The passages of some items of one kind.
 select id from passages where namespace = $1 and kind = $2 and item_id = any($3::text[]);
+
+-- count_of_items
+-- How many passages some items of one kind have.
+select count(*) as passages from passages where namespace = $1 and kind = $2 and item_id = any($3::text[]);
+
+-- count_in_sessions
+-- How many passages the messages of some sessions have.
+select count(*) as passages from passages where namespace = $1 and kind = 'message' and session_id = any($2::text[]);
 
 -- items
 -- Which items some passages belong to.
@@ -67,6 +76,10 @@ insert into term_stats (namespace, term, df)
 select $1, t.term, t.df from unnest($2::int[], $3::bigint[]) as t (term, df) order by t.term
 on conflict (namespace, term) do update set df = term_stats.df + excluded.df;
 
+-- remove_unused_terms
+-- Terms that no passage has any more. Whoever counts one meanwhile waits, and begins anew.
+delete from term_stats where namespace = $1 and term = any($2::int[]) and df <= 0;
+
 -- claim
 -- The newest passages that nobody else works on.
 select id, counted from passage_queue where namespace = $1 order by id desc limit $2 for update skip locked;
@@ -77,6 +90,14 @@ select id, counted from passage_queue
 where namespace = $1 and not counted
 order by id desc
 limit $2
+for update skip locked;
+
+-- claim_some
+-- Some passages, but for those that somebody else works on.
+select id, counted from passage_queue
+where namespace = $1 and id = any($2::bigint[])
+order by id desc
+limit $3
 for update skip locked;
 
 -- texts
@@ -90,7 +111,9 @@ where passages.namespace = $1 and passages.id = any($2::bigint[]);
 -- Meaning, in the space of one model.
 insert into passage_vectors (namespace, id, kind, owner, model, embedding)
 select $1, v.id, v.kind, v.owner, $6, v.embedding::halfvec
-from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as v (id, kind, owner, embedding);
+from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as v (id, kind, owner, embedding)
+-- One may be left from when the namespace had this model before.
+on conflict (namespace, id, model) do nothing;
 
 -- mark_counted
 -- Their words are in the statistics now.
@@ -99,6 +122,26 @@ update passage_queue set counted = true where namespace = $1 and id = any($2::bi
 -- waiting
 -- How many passages of the namespace wait for the indexer, up to a bound.
 select count(*) as waiting from (select id from passage_queue where namespace = $1 limit $2) as some_of_them;
+
+-- backlog
+-- The same with the longest wait in seconds, which is among the oldest passages.
+select count(*) as waiting, coalesce(extract(epoch from now() - min(queued_at)), 0)::float8 as seconds
+from (select queued_at from passage_queue where namespace = $1 order by id limit $2) as some_of_them;
+
+-- waiting_in_session
+-- The passages of one session that wait; an owner's are few, however long the session is.
+select queue.id
+from passage_queue queue
+join passages on passages.namespace = $1 and passages.id = queue.id
+where queue.namespace = $1 and queue.owner = $2 and passages.session_id = $3;
+
+-- waiting_of
+-- Which of some passages wait.
+select id from passage_queue where namespace = $1 and id = any($2::bigint[]);
+
+-- waiting_anywhere
+-- How many passages of all namespaces wait for the indexer, up to a bound.
+select count(*) as waiting from (select id from passage_queue limit $1) as some_of_them;
 
 -- namespaces_with_work
 -- Every namespace that has something in the queue, one index probe each.

@@ -42,10 +42,12 @@ class Scope:
     since: datetime | None = None
     until: datetime | None = None
     metadata: str | None = None
+    realm: str | None = None
 
     def is_whole(self) -> bool:
         """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
-        return not (self.agent_id or self.session_id or self.categories or self.since or self.until or self.metadata)
+        narrowed = (self.agent_id, self.session_id, self.categories, self.since, self.until, self.metadata)
+        return not any(narrowed) and self.realm is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +202,5 @@ def _narrowed(scope: Scope, limit: int) -> tuple[Any, ...]:
         scope.since,
         scope.until,
         scope.metadata,
+        scope.realm,
     )

@@ -30,6 +30,7 @@ where words.namespace = $1
   and ($10::timestamptz is null or passages.at >= $10)
   and ($11::timestamptz is null or passages.at <= $11)
   and ($12::text is null or passages.metadata @> $12::text::jsonb)
+  and ($13::text is null or passages.realm = $13)
   and words.weights <#> $3::text::sparsevec < 0
 order by words.weights <#> $3::text::sparsevec, words.id
 limit $5;
@@ -58,12 +59,14 @@ join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages
 where passages.namespace = $1
   and ($4::text[] is null or passages.kind = any($4))
   and ($6::text is null or passages.owner = $6)
+  and ($6::text is null or vectors.owner = $6)
   and ($7::text is null or passages.agent_id = $7)
   and ($8::text is null or passages.session_id = $8)
   and ($9::text[] is null or passages.category = any($9))
   and ($10::timestamptz is null or passages.at >= $10)
   and ($11::timestamptz is null or passages.at <= $11)
   and ($12::text is null or passages.metadata @> $12::text::jsonb)
+  and ($13::text is null or passages.realm = $13)
 order by vectors.embedding <=> $2::text::halfvec, passages.id
 limit $5;
 

@@ -1,6 +1,6 @@
 """Sessions: who a conversation belongs to, and which position its next message takes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,13 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="sessions.sql"):
     create: Query
     open: Query
+    holders: Query
+    hold: Query
     advance: Query
     find: Query
     recent_of_user: Query
+    some_of_user: Query
+    remove: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,18 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose a session is; the realm is empty but for apps and projects of the gateway."""
+
+    user_id: str
+    realm: str
+
+
+@dataclass(frozen=True, slots=True)
 class Advance:
     """The room that a session made for new messages: their first position and their time."""
 
-    user_id: str
+    holder: Holder
     first_position: int
     at: datetime
 
@@ -48,14 +60,28 @@ class Sessions:
         row = await tx.first(_Sql.create, session_id, user_id, title, metadata)
         return None if row is None else Session(*row)
 
-    async def open(self, tx: Transaction, owners: Mapping[str, str]) -> None:
-        """Sessions that begin with their first message: id to user id."""
-        await tx.all(_Sql.open, list(owners), list(owners.values()))
+    async def open(self, tx: Transaction, owners: Mapping[str, str], realms: Mapping[str, str] | None = None) -> None:
+        """Sessions that begin with their first message: id to user id, and to the realm if it is not the default."""
+        in_realms = [(realms or {}).get(session_id, "") for session_id in owners]
+        await tx.all(_Sql.open, list(owners), list(owners.values()), in_realms)
+
+    async def holders(self, db: Statements, session_ids: Collection[str]) -> dict[str, Holder]:
+        """Whose those of some sessions are that exist."""
+        rows = await db.all(_Sql.holders, list(session_ids))
+        return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
+
+    async def hold(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, Holder]:
+        """The same, and nobody else writes to them before this transaction ends."""
+        rows = await tx.all(_Sql.hold, list(session_ids))
+        return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
 
     async def advance(self, tx: Transaction, counts: Mapping[str, int]) -> dict[str, Advance]:
         """Lock sessions and make room in each for so many messages; a session that does not exist is left out."""
         rows = await tx.all(_Sql.advance, list(counts), list(counts.values()))
-        return {row["id"]: Advance(row["user_id"], row["first_position"], row["updated_at"]) for row in rows}
+        return {
+            row["id"]: Advance(Holder(row["user_id"], row["realm"]), row["first_position"], row["updated_at"])
+            for row in rows
+        }
 
     async def find(self, db: Statements, session_id: str) -> Session | None:
         """One session, or None."""
@@ -65,3 +91,11 @@ class Sessions:
     async def recent_of_user(self, db: Statements, user_id: str, limit: int) -> list[Session]:
         """A user's sessions, the last active first."""
         return [Session(*row) for row in await db.all(_Sql.recent_of_user, user_id, limit)]
+
+    async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
+        """The ids of some sessions of a user, or of all."""
+        return [row["id"] for row in await db.all(_Sql.some_of_user, user_id, limit)]
+
+    async def remove(self, tx: Transaction, session_ids: Sequence[str]) -> int:
+        """Delete sessions; returns how many there were."""
+        return len(await tx.all(_Sql.remove, list(session_ids)))

@@ -7,11 +7,19 @@ returning id, user_id, title, metadata, created_at, updated_at;
 
 -- open
 -- Sessions that a first message opens, in id order so that two writers never wait for each other.
-insert into sessions (namespace, id, user_id)
-select $1, opened.id, opened.user_id
-from unnest($2::text[], $3::text[]) as opened (id, user_id)
+insert into sessions (namespace, id, user_id, realm)
+select $1, opened.id, opened.user_id, opened.realm
+from unnest($2::text[], $3::text[], $4::text[]) as opened (id, user_id, realm)
 order by opened.id
 on conflict (namespace, id) do nothing;
+
+-- holders
+-- Whose some sessions are.
+select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]);
+
+-- hold
+-- The same, and locks them in id order.
+select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]) order by id for update;
 
 -- advance
 -- Locks sessions in id order and hands out their next positions; the time never goes backwards inside a session.
@@ -24,7 +32,8 @@ set next_position = sessions.next_position + written.count,
 from held
 join unnest($2::text[], $3::bigint[]) as written (id, count) on written.id = held.id
 where sessions.namespace = $1 and sessions.id = held.id
-returning sessions.id, sessions.user_id, sessions.next_position - written.count as first_position, sessions.updated_at;
+returning sessions.id, sessions.user_id, sessions.realm, sessions.next_position - written.count as first_position,
+          sessions.updated_at;
 
 -- find
 -- One session.
@@ -39,3 +48,11 @@ from sessions
 where namespace = $1 and user_id = $2
 order by updated_at desc, id
 limit $3;
+
+-- some_of_user
+-- Sessions of a user, in no order.
+select id from sessions where namespace = $1 and user_id = $2 limit $3::bigint;
+
+-- remove
+-- Some sessions, which have no messages any more.
+delete from sessions where namespace = $1 and id = any($2::text[]) returning id;

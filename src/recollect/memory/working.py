@@ -28,6 +28,7 @@ class _Sql(Queries, file="working.sql"):
     archive: Query
     items: Query
     stale: Query
+    remove_stale: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,15 @@ class Working:
     ) -> list[StaleItem]:
         """What left working memory, the last archived first."""
         return [StaleItem(*row) for row in await db.all(_Sql.stale, since, reason, importance_min, limit)]
+
+    async def remove(self, tx: Transaction, item_id: int) -> bool:
+        """Delete one item of working memory without archiving it; False if there is none."""
+        await self._hold(tx)
+        return await tx.first(_Sql.take, item_id) is not None
+
+    async def remove_stale(self, tx: Transaction, item_id: int) -> bool:
+        """Delete one item of the archive; False if there is none."""
+        return await tx.first(_Sql.remove_stale, item_id) is not None
 
     async def _hold(self, tx: Transaction) -> None:
         await tx.all(_Sql.open)

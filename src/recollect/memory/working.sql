@@ -48,3 +48,7 @@ where namespace = $1
   and ($4::float8 is null or importance >= $4)
 order by archived_at desc, id desc
 limit $5;
+
+-- remove_stale
+-- An item of the archive.
+delete from stale_items where namespace = $1 and id = $2 returning id;

@@ -18,6 +18,13 @@ MAX_IDLE_SECONDS = 300.0
 
 _SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = 200"
 
+# One moment for all statements; and what a value looks like as text must not depend on settings of the server.
+_SNAPSHOT_SETTINGS = """
+set transaction isolation level repeatable read, read only;
+set local plan_cache_mode = force_custom_plan; set local timezone = 'UTC'; set local bytea_output = 'hex';
+set local extra_float_digits = 3; set local idle_in_transaction_session_timeout = 0
+"""
+
 
 class Connection(asyncpg.Connection):
     """A connection that remembers the namespace it was last set to, so that setting it again costs nothing."""
@@ -78,7 +85,8 @@ class Database:
         with translated("connect"), _usable_target():
             pool = await asyncpg.create_pool(
                 **target,
-                min_size=1,
+                # asyncpg would keep up a minimum by itself, and log a traceback for every try while the server is away.
+                min_size=0,
                 max_size=connections,
                 timeout=timeout,
                 command_timeout=timeout,
@@ -88,6 +96,8 @@ class Database:
                 connection_class=Connection,
                 init=_prepare_connection,
             )
+            # The first connection proves the address.
+            await pool.release(await pool.acquire())
         return cls(pool, pooling, timeout)
 
     async def close(self) -> None:
@@ -107,7 +117,7 @@ class Database:
                 await transaction.start()
             try:
                 if self._pooling == "transaction":
-                    await _set_local_namespace(connection, namespace)
+                    await set_local_namespace(connection, namespace)
                 yield Transaction(connection, namespace)
             except BaseException as problem:
                 try:
@@ -138,6 +148,14 @@ class Database:
         async with self.transaction(namespace) as transaction:
             with translated("set plan mode"):
                 await transaction._connection.execute(_SEARCH_SETTINGS)
+            yield transaction
+
+    @asynccontextmanager
+    async def snapshot(self, namespace: str) -> AsyncIterator[Statements]:
+        """Statements that all see what was there when the first of them ran, and show it in the same form anywhere."""
+        async with self.transaction(namespace) as transaction:
+            with translated("take snapshot"):
+                await transaction._connection.execute(_SNAPSHOT_SETTINGS)
             yield transaction
 
     @asynccontextmanager
@@ -197,7 +215,7 @@ async def _remember_namespace(connection: Connection, namespace: str) -> None:
         own.namespace = namespace
 
 
-async def _set_local_namespace(connection: Connection, namespace: str) -> None:
+async def set_local_namespace(connection: Connection, namespace: str) -> None:
     """SET takes no parameters, and it must be SET: Citus hands only that on to its workers. The name is checked."""
     with translated("set namespace"):
         await connection.execute(f"set local recollect.namespace = '{namespace}'")

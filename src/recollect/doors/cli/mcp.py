@@ -7,6 +7,7 @@ import click
 
 from recollect import logs
 from recollect import settings as environment
+from recollect.doors import telemetry_export
 from recollect.doors.mcp import describe as descriptions
 from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import RecollectServer, quiet_sdk
@@ -25,6 +26,7 @@ def run(names: str | None) -> None:
     settings = environment.load()
     logs.configure(settings.log_level, settings.log_format)
     quiet_sdk(settings.log_level)
+    telemetry_export.check()
     # Python's own handler would wait for the next line of input. Nothing is lost: a write is answered after its commit.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(settings, chosen))
@@ -33,6 +35,7 @@ def run(names: str | None) -> None:
 async def _serve(settings: Settings, chosen: tuple[str, ...]) -> None:
     engine = await Engine.open(settings)
     try:
-        await RecollectServer(engine, chosen).run_stdio_async()
+        async with telemetry_export.exporting(engine, scraped=False):
+            await RecollectServer(engine, chosen).run_stdio_async()
     finally:
         await engine.close()

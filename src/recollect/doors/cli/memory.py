@@ -1,6 +1,5 @@
 """`recollect remember` and `recollect recall`: one memory in, the memories that answer a question out."""
 
-import asyncio
 import dataclasses
 import json
 import re
@@ -8,15 +7,16 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import click
 
 from recollect import checks
-from recollect import settings as environment
+from recollect.doors.cli.one_command import with_engine
 from recollect.engine import Engine
+from recollect.errors import LimitReached, Misconfigured, Unavailable
 from recollect.flows.recall import Memory, Recollection
 from recollect.memory.search import Scope
-from recollect.settings import Settings
 
 MAX_SHOWN_CHARACTERS = 300
 
@@ -26,7 +26,8 @@ MAX_INDEXED_AT_ONCE = 64
 
 def remember(text: str) -> None:
     """Store one text as a document."""
-    click.echo(asyncio.run(_remember(text)))
+    checks.text(text, "text")
+    click.echo(with_engine(lambda engine: _remember(engine, text)))
 
 
 def recall(
@@ -42,8 +43,15 @@ def recall(
 ) -> None:
     """Print what was recalled."""
     scope = Scope(owner=user, session_id=session, kinds=tuple(kinds) or None)
-    found = asyncio.run(
-        _recall(question, scope, top_k=top_k, token_budget=token_budget, explain=explain or not as_json)
+    found = with_engine(
+        lambda engine: engine.recall.recall(
+            engine.settings.namespace,
+            question,
+            scope,
+            top_k=top_k,
+            token_budget=token_budget,
+            explain=explain or not as_json,
+        )
     )
     if as_json:
         click.echo(json.dumps(_as_json(found, explain), ensure_ascii=False, indent=2, default=str))
@@ -51,31 +59,15 @@ def recall(
         _print_table(found, explain)
 
 
-async def _remember(text: str) -> str:
-    checks.text(text, "text")
-    engine = await _engine()
+async def _remember(engine: Engine, text: str) -> UUID:
     namespace = engine.settings.namespace
-    try:
-        document_id = await engine.remember.document(namespace, text, None, None)
-        if await engine.indexer.waiting(namespace) <= MAX_INDEXED_AT_ONCE:
+    document_id = await engine.remember.document(namespace, text, None, None)
+    if await engine.indexer.waiting(namespace) <= MAX_INDEXED_AT_ONCE:
+        try:
             await engine.indexer.flush(namespace)
-        return str(document_id)
-    finally:
-        await engine.close()
-
-
-async def _recall(question: str, scope: Scope, **options: Any) -> Recollection:
-    engine = await _engine()
-    try:
-        return await engine.recall.recall(engine.settings.namespace, question, scope, **options)
-    finally:
-        await engine.close()
-
-
-async def _engine() -> Engine:
-    """Without an indexer: a command that lives for a moment would only begin work that it cannot finish."""
-    settings: Settings = environment.load()
-    return await Engine.open(settings.model_copy(update={"indexer": False}))
+        except (LimitReached, Misconfigured, Unavailable) as problem:
+            click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
+    return document_id
 
 
 def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:
@@ -101,7 +93,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
     if found.pending:
         click.echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
     if not found.by_meaning:
-        click.echo("No embedding model is installed, so words alone decided: `recollect doctor` says more.")
+        click.echo("No embedding model could be asked, so words alone decided: `recollect doctor` says more.")
 
 
 def _shortened(text: str) -> str:

@@ -5,17 +5,20 @@ import asyncio
 import click
 
 from recollect import settings as environment
-from recollect.engine import connected
+from recollect.doors.cli.one_command import told
+from recollect.settings import Settings
 from recollect.storage import migrate
+from recollect.storage.opening import connected
 
 
 def run() -> None:
     """Apply what is missing."""
-    asyncio.run(_migrate())
+    settings = environment.load()
+    told(settings, lambda: asyncio.run(_migrate(settings)))
 
 
-async def _migrate() -> None:
-    async with connected(environment.load()) as database:
+async def _migrate(settings: Settings) -> None:
+    async with connected(settings) as database:
         versions = await migrate.migrate(database)
     newest = migrate.migrations()[-1]
     click.echo(f"Schema version {newest.version} on PostgreSQL {versions.postgres} with pgvector {versions.pgvector}.")

@@ -2,14 +2,17 @@
 
 import asyncio
 import socket
-import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import click
 import uvicorn
 
 from recollect import logs
 from recollect import settings as environment
-from recollect.doors.cli.loopback import is_loopback
+from recollect.doors import telemetry_export
+from recollect.doors.cli.workers import supervise
+from recollect.doors.loopback import is_loopback
 from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import PATH, RecollectServer, http_routes, quiet_sdk
 from recollect.doors.rest.app import create_app
@@ -18,52 +21,85 @@ from recollect.errors import Misconfigured
 from recollect.settings import Settings
 
 
-def run(host: str | None, port: int | None, names: str | None) -> None:
+def run(host: str | None, port: int | None, workers: int, names: str | None) -> None:
     """Serve until a signal stops it; requests in flight finish first."""
     chosen = toolsets.chosen(names)
     settings = environment.load()
     logs.configure(settings.log_level, settings.log_format)
+    telemetry_export.check()
+    host = host or settings.host
+    if not is_loopback(host) or workers > 1:
+        # In this process and before anybody can connect: a failure is one sentence, and the schema is there in time.
+        asyncio.run(_rehearse(settings, host))
+    listener = _listen(host, settings.port if port is None else port)
+    if workers == 1:
+        asyncio.run(_serve(settings, listener, chosen, lambda: _announce(listener)))
+    else:
+        supervise(workers, _work, (settings, listener, chosen), lambda: _announce(listener))
+
+
+def _work(settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]) -> None:
+    logs.configure(settings.log_level, settings.log_format)
+    asyncio.run(_serve(settings, listener, chosen, started))
+
+
+async def _serve(
+    settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]
+) -> None:
     quiet_sdk(settings.log_level)
-    asyncio.run(_serve(settings, _listen(host or settings.host, settings.port if port is None else port), chosen))
-
-
-async def _serve(settings: Settings, listener: socket.socket, chosen: tuple[str, ...]) -> None:
     # Opened here, so that a failure is one sentence; closed by the application, so that a signal does not skip it.
     engine = await Engine.open(settings)
     mcp = RecollectServer(engine, chosen)
-    app = create_app(engine, http_routes(mcp, listener.getsockname()[0]), mcp.session_manager.run)
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on")
-    await _AnnouncingServer(config, _url(listener)).serve(sockets=[listener])
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with telemetry_export.exporting(engine, scraped=True), mcp.session_manager.run():
+            yield
+
+    app = create_app(engine, http_routes(mcp), running, listener.getsockname()[0])
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", server_header=False)
+    await _AnnouncingServer(config, started).serve(sockets=[listener])
+
+
+async def _rehearse(settings: Settings, host: str) -> None:
+    """Without a key, whoever can reach the address could read everything."""
+    engine = await Engine.open(settings.model_copy(update={"indexer": False}))
+    try:
+        if not is_loopback(host) and not await engine.access.has_keys():
+            raise Misconfigured(
+                f"Recollect does not bind to {host} without keys: others could read this memory. "
+                "Make a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
+            )
+    finally:
+        await engine.close()
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """Prints the address once the database and the application are ready, not before."""
+    """Tells once the database and the application are ready, not before."""
 
-    def __init__(self, config: uvicorn.Config, url: str) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._url = url
+        self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            click.echo(
-                f"Recollect listens on {self._url}\nTry it:  curl {self._url}/health\n"
-                f"MCP:     {self._url}{PATH}\nStop it: Ctrl-C"
-            )
-            sys.stdout.flush()
+            self._announce()
+
+
+def _announce(listener: socket.socket) -> None:
+    url = _url(listener)
+    click.echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs\nMCP:     {url}{PATH}")
+    click.echo("Stop it: Ctrl-C")
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if not is_loopback(host):
-        raise Misconfigured(
-            f"Recollect does not bind to {host}: without access keys only loopback addresses are safe. Use 127.0.0.1."
-        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()
+        listener.listen(BACKLOG)
     except OSError as problem:
         listener.close()
         raise Misconfigured(
@@ -71,6 +107,10 @@ def _listen(host: str, port: int) -> socket.socket:
             "Choose another with --port or RECOLLECT_PORT; 0 takes a free one."
         ) from problem
     return listener
+
+
+# Clients that connect at once wait here instead of being turned away.
+BACKLOG = 2048
 
 
 def _url(listener: socket.socket) -> str:

@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.checks import EMBEDDING_DIMENSIONS
-from recollect.doors.mcp.caller import Caller
-from recollect.doors.mcp.errors import ApiKeyMissing, as_object
+from recollect.doors.caller import Caller
+from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Tools
-from recollect.errors import NotFound
-from recollect.flows import cognition, fusion
+from recollect.flows import cognition, fusion, golden_test, judge
 
 TOOLS = Tools(as_object)
 
@@ -21,7 +20,9 @@ Success = Literal["success"]
 
 DEFAULT_TOP_K = 5
 DEFAULT_IMPORTANCE = 0.5
-MAX_JUDGED = 50
+
+# Of measured figures.
+DIGITS = 4
 
 
 class Weights(BaseModel):
@@ -267,24 +268,47 @@ async def store_dual_judge_scores(
         list[JudgedDocument],
         Field(
             min_length=1,
-            max_length=MAX_JUDGED,
+            max_length=judge.MAX_DOCUMENTS,
             description="Array of documents to evaluate with both judges",
         ),
     ],
 ) -> DualJudgeScores:
     """Store dual judge evaluation scores using GPT-4o and Haiku for IRR validation. Evaluates documents with two
     independent judges and calculates Cohen's Kappa for methodologically valid ground truth creation."""
-    raise ApiKeyMissing("Both judges are language models, and no OpenAI and no Anthropic API key is configured.")
+    documents = [judge.Document(document.id, document.content) for document in docs]
+    judged = (await caller.engine.judges.hear(caller.namespace, query_id, query, documents)).hearing
+    return DualJudgeScores(
+        query_id=judged.query_id,
+        judge1_score=round(judged.judge1_score, DIGITS),
+        judge2_score=round(judged.judge2_score, DIGITS),
+        kappa=round(judged.kappa, DIGITS),
+        agreement=judged.agreement,
+        evaluated_documents=len(judged.scores),
+    )
 
 
 @TOOLS.tool("Get golden test results", ADDS)
 async def get_golden_test_results(caller: Caller) -> GoldenTestResults:
     """Execute Golden Test Set for daily Precision@5 tracking and model drift detection. Returns daily metrics and
     drift detection status."""
-    raise NotFound("The golden test set is empty: there are no queries to measure precision with.")
+    report = await caller.engine.golden_test.run(caller.namespace)
+    return GoldenTestResults(
+        date=report.run.day.isoformat(),
+        precision_at_5=round(report.run.precision_at_5, DIGITS),
+        baseline_precision=round(report.run.baseline_precision, DIGITS),
+        drift_detected=report.run.drift_detected,
+        queries_tested=report.run.queries_tested,
+        details=report.details,
+        query_breakdown=QueryBreakdown(**{length: _of_length(part) for length, part in report.breakdown.items()}),
+    )
 
 
 @TOOLS.tool("Ping", READS)
 async def ping(caller: Caller) -> Pong:
     """Simple ping tool for testing connectivity"""
     return Pong(timestamp=datetime.now(UTC))
+
+
+def _of_length(result: golden_test.LengthResult) -> QueryTypeResult:
+    precision = result.precision_at_5
+    return QueryTypeResult(count=result.count, precision_at_5=None if precision is None else round(precision, DIGITS))

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from recollect.doors.mcp.caller import Caller
+from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, READS, Tools

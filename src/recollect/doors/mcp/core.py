@@ -6,10 +6,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from recollect import checks
-from recollect.doors.mcp.caller import Caller
+from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
+from recollect.flows.forget import Target
 from recollect.flows.recall import Memory
 
 TOOLS = Tools(as_text)
@@ -43,9 +44,11 @@ class Recalled(BaseModel):
 
 
 class Forgotten(BaseModel):
-    """What was removed."""
+    """What was removed, in rows of each kind; `insights_left` came from what others said, too, and stay."""
 
     id: str
+    rows: dict[str, int]
+    insights_left: list[int]
 
 
 @TOOLS.tool("Remember", ADDS)
@@ -75,11 +78,14 @@ async def recall(
 @TOOLS.tool("Forget", DELETES)
 async def forget(
     caller: Caller,
-    id: Annotated[str, Field(min_length=1, description="Id of a memory, as recall shows it")],  # noqa: A002
+    id: Annotated[  # noqa: A002
+        str,
+        Field(min_length=1, description="Id of a memory, as recall shows it; session:ID or user:ID for all of one"),
+    ],
 ) -> Forgotten:
-    """Remove one memory for good."""
-    (gone,) = await caller.engine.forget.item(caller.namespace, id)
-    return Forgotten(id=f"{gone.kind}:{gone.id}")
+    """Remove one memory for good, or everything of a session or a user."""
+    receipt = await caller.engine.forget.forget(caller.namespace, Target.named(id))
+    return Forgotten(id=receipt.what, rows=receipt.rows, insights_left=list(receipt.insights_left))
 
 
 def _recalled(memory: Memory) -> RecalledMemory:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from mcp.types import Tool
 
+from recollect.doors.caller import Caller
 from recollect.doors.mcp import toolsets
-from recollect.doors.mcp.caller import Caller
 from recollect.doors.mcp.tool import Definition, bound
 
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]+")

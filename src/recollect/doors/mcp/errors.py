@@ -20,6 +20,7 @@ from recollect.errors import (
     RecollectError,
     Unavailable,
 )
+from recollect.flows.judge import ApiKeyMissing, JudgeFailed
 
 BAD_PARAMETER = "Parameter validation failed"
 DATABASE_FAILED = "Database operation failed"
@@ -31,15 +32,12 @@ NOT_FOUND = "Resource not found"
 MAX_FAULTS = 5
 
 
-class ApiKeyMissing(Misconfigured):
-    """A tool needs a language model that nobody has given a key for."""
-
-
 # The first that fits counts.
 ERROR_OF: dict[type[RecollectError], str] = {
     Invalid: BAD_PARAMETER,
     NotFound: NOT_FOUND,
     ApiKeyMissing: NO_API_KEY,
+    JudgeFailed: CRASHED,
     AccessDenied: CRASHED,
     Conflict: DATABASE_FAILED,
     LimitReached: DATABASE_FAILED,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.doors.mcp.caller import Caller
+from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import MERGES, READS, Tools

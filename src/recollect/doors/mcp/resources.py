@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors
-from recollect.doors.mcp.caller import Caller
 from recollect.doors.mcp.schema import input_schema
 from recollect.errors import Invalid, RecollectError
 from recollect.flows import cognition

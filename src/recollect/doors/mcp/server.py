@@ -1,6 +1,7 @@
 """One MCP server over one engine: the chosen tools, the resources, and Streamable HTTP."""
 
 import logging
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -13,17 +14,15 @@ from pydantic import AnyUrl
 from starlette.routing import BaseRoute
 
 from recollect import __version__
-from recollect.doors.mcp import resources, toolsets
-from recollect.doors.mcp.caller import Caller, caller_of
+from recollect.doors.caller import Caller, caller_of
+from recollect.doors.mcp import lines, resources, spans, toolsets
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
 
 PATH = "/mcp"
 
-# The largest call: two texts of 16 MB each, with metadata, some of it escaped.
-MAX_BODY_BYTES = 64 * 1024 * 1024
-
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+# The gate counts the bytes of a body.
+NO_LIMIT = sys.maxsize
 
 INSTRUCTIONS = (
     "Recollect is long-term memory. Before you answer, recall what is known; when you learn something worth keeping, "
@@ -54,6 +53,8 @@ class RecollectServer(MCPServer[Any]):
             tools=bound(toolsets.definitions(names), self._caller),
             subscriptions=subscriptions,
         )
+        tools = [tool.function.__name__ for tool in toolsets.definitions(names)]
+        self.middleware[:0] = [spans.Spans(tools), lines.Lines(tools, self._caller)]
 
     async def list_resources(self) -> list[Resource]:
         """Each resource as an address without parameters."""
@@ -84,22 +85,16 @@ def quiet_sdk(level: str) -> None:
     logging.getLogger("mcp").setLevel("INFO" if level == "DEBUG" else "WARNING")
 
 
-def http_routes(server: MCPServer[Any], host: str = "127.0.0.1", **session_options: Any) -> list[BaseRoute]:
+def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRoute]:
     """Streamable HTTP at `/mcp`, for an application that runs `server.session_manager` in its lifespan.
 
-    No process keeps anything between requests; options of the SDK for a server that does are for tests. Pages of other
-    sites cannot reach it through a browser: a request must be addressed to loopback, or to the host that is bound, by
-    its Host and, if it has one, by its Origin.
+    No process keeps anything between requests; options of the SDK for a server that does are for tests. Who may come
+    in, from where and with how much is decided for all doors at once, by the gate of the application.
     """
-    hosts = sorted(LOOPBACK | {f"[{host}]" if ":" in host else host})
-    addresses = [f"{name}{port}" for name in hosts for port in ("", ":*")]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=MAX_BODY_BYTES,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=addresses,
-            allowed_origins=[f"{scheme}://{address}" for scheme in ("http", "https") for address in addresses],
-        ),
+        max_request_body_size=NO_LIMIT,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         **({"stateless_http": True} | session_options),
     )
     return list(app.routes)

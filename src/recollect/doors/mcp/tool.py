@@ -13,8 +13,8 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
+from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, schema
-from recollect.doors.mcp.caller import Caller
 from recollect.errors import RecollectError
 
 CALLER = "caller"

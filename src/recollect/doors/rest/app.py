@@ -3,43 +3,31 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from recollect import __version__
-from recollect.doors.rest import health
+from recollect.doors.loopback import is_loopback
+from recollect.doors.rest import docs, gateway, health, ltm, metrics, problems, stm, users
+from recollect.doors.rest.gate import Gate
 from recollect.engine import Engine
-from recollect.errors import (
-    AccessDenied,
-    Conflict,
-    Invalid,
-    LimitReached,
-    Misconfigured,
-    NotFound,
-    RecollectError,
-    Unavailable,
-)
 
-STATUS_OF: dict[type[RecollectError], int] = {
-    Invalid: 422,
-    NotFound: 404,
-    AccessDenied: 403,
-    Conflict: 409,
-    LimitReached: 429,
-    Unavailable: 503,
-    Misconfigured: 500,
-}
+DESCRIPTION = (
+    "Memory for AI agents. On loopback and without keys every request is served; otherwise send "
+    "`Authorization: Bearer KEY`, with a key of `recollect keys create`."
+)
 
 
 def create_app(
     engine: Engine,
     routes: Sequence[BaseRoute] = (),
     running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    host: str = "127.0.0.1",
 ) -> FastAPI:
     """The application over one engine, which it closes when it stops.
 
-    Another door on the same port gives its routes, and what must run while they are served.
+    Another door on the same port gives its routes, and what must run while they are served. Only on a loopback host is
+    a namespace without keys open.
     """
 
     @asynccontextmanager
@@ -48,14 +36,24 @@ def create_app(
             yield
         await engine.close()
 
-    app = FastAPI(title="Recollect", version=__version__, summary="Memory for AI agents", lifespan=lifespan)
+    app = FastAPI(
+        title="Recollect",
+        version=__version__,
+        summary="Memory for AI agents",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.state.engine = engine
-    app.add_exception_handler(RecollectError, _answer_error)
+    problems.add_handlers(app)
+    docs.add_to(app)
     app.include_router(health.router)
+    app.include_router(metrics.router)
+    app.include_router(gateway.router)
+    app.include_router(ltm.router)
+    app.include_router(stm.router)
+    app.include_router(users.router)
     app.router.routes.extend(routes)
+    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host))
     return app
-
-
-async def _answer_error(request: Request, problem: Exception) -> JSONResponse:
-    status = next((code for category, code in STATUS_OF.items() if isinstance(problem, category)), 500)
-    return JSONResponse({"detail": str(problem)}, status_code=status)

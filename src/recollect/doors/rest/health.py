@@ -1,10 +1,13 @@
-"""`GET /health`: ok only when the database answers."""
+"""`GET /health`: ok only when the database answers. `GET /ready`: the same with details, for operators."""
 
 from typing import Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from recollect import __version__
+from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.problems import responses
 from recollect.engine import Engine
 
 router = APIRouter(tags=["health"])
@@ -16,15 +19,34 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-class Problem(BaseModel):
-    """What is wrong."""
+class Readiness(Health):
+    """What serves, and what it still has to do."""
 
-    detail: str
+    version: str = Field(examples=["0.1.0"])
+    postgres: str = Field(examples=["16.4"])
+    pgvector: str = Field(examples=["0.8.0"])
+    namespace: str = Field(examples=["default"], description="The namespace that this request may see")
+    embedding_model: str | None = Field(description="null when none is installed: then words alone decide")
+    waiting: int = Field(description="Passages of the namespace that are found by words but not yet by meaning")
 
 
-@router.get("/health", responses={503: {"model": Problem, "description": "The database does not answer"}})
+@router.get("/health", responses=responses())
 async def health(request: Request) -> Health:
     """Whether the server can serve: it asks the database."""
     engine: Engine = request.app.state.engine
     await engine.health()
     return Health()
+
+
+@router.get("/ready", responses=responses())
+async def ready(caller: Calling) -> Readiness:
+    """What serves, for operators: behind a key, or on loopback."""
+    versions = await caller.engine.health()
+    return Readiness(
+        version=__version__,
+        postgres=versions.postgres,
+        pgvector=versions.pgvector,
+        namespace=caller.namespace,
+        embedding_model=caller.engine.embedding_model,
+        waiting=await caller.engine.indexer.waiting(caller.namespace),
+    )

@@ -1,0 +1,57 @@
+"""`recollect export`: a namespace or a user as JSON Lines, in a file or on standard output."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from recollect.doors.cli.one_command import with_engine
+from recollect.engine import Engine
+from recollect.errors import Conflict, Invalid
+
+STANDARD = Path("-")
+
+
+def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) -> None:
+    """Write an export, and say so unless it went to standard output."""
+    if path == STANDARD:
+        try:
+            with_engine(lambda engine: _write(engine, sys.stdout.buffer, namespace, user))
+        except BrokenPipeError:
+            # Whoever read it has read enough. What is still in the buffer must not be tried again at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    with _whole(path, overwrite) as file:
+        lines = with_engine(lambda engine: _write(engine, file, namespace, user))
+    click.echo(f"Wrote {lines - 2:,} record(s) to {path}. Keep it as safe as the memory itself.")
+
+
+async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: str | None) -> int:
+    count = 0
+    async for line in engine.exporting.lines(namespace or engine.settings.namespace, user):
+        file.write(line.encode() + b"\n")
+        count += 1
+    file.flush()
+    return count
+
+
+@contextmanager
+def _whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """A file that appears under its name when it is whole, readable by its owner alone."""
+    if path.exists() and not overwrite:
+        raise Conflict(f"{path} exists already: choose another name, or replace it with --force")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as problem:
+        raise Invalid(f"{path} cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+"""`recollect golden`: keep the golden set, measure search with it, and draw how that went."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recollect.doors.cli import trend
+from recollect.doors.cli.one_command import with_engine
+from recollect.errors import Invalid, NotFound
+from recollect.flows.golden_test import Entry, GoldenReport
+from recollect.language.lengths import length_of
+from recollect.memory.golden import GoldenQuery, GoldenRun
+from recollect.memory.judging import Judgement
+
+MAX_SHOWN_CHARACTERS = 60
+
+
+def add(query: str, expected: Sequence[str], as_json: bool) -> None:
+    """Add one query, or change what it expects."""
+    ids = [_id(part) for text in expected for part in text.split(",")]
+    _print_added(_put([Entry(query, ids)]), as_json)
+
+
+def import_file(path: Path, as_json: bool) -> None:
+    """Add the queries of a file, all or none."""
+    added = _put(_entries(path))
+    if as_json:
+        _print_added(added, as_json)
+    else:
+        click.echo(f"The golden set has {len(added)} queries of {path}.")
+
+
+def show(as_json: bool) -> None:
+    """Print the golden set."""
+    queries = with_engine(lambda engine: engine.golden_test.queries(engine.settings.namespace))
+    if as_json:
+        _print_json([_as_json(query) for query in queries])
+        return
+    for query in queries:
+        expected = ", ".join(map(str, query.expected_ids)) or "nothing yet, so it is not measured"
+        click.echo(f"{query.id:>6}  {length_of(query.query):<6}  {_shortened(query.query)}  expects {expected}")
+    if not queries:
+        click.echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
+
+
+def remove(query_id: int) -> None:
+    """Take one query out of the golden set."""
+    with_engine(lambda engine: engine.golden_test.remove(engine.settings.namespace, query_id))
+    click.echo(f"Removed {query_id}.")
+
+
+def run(new_baseline: bool, as_json: bool) -> bool:
+    """Measure and print; says whether there is drift."""
+    report = with_engine(lambda engine: engine.golden_test.run(engine.settings.namespace, new_baseline=new_baseline))
+    if as_json:
+        _print_json(_report_as_json(report))
+    else:
+        _print_report(report)
+    return report.run.drift_detected
+
+
+def plot(limit: int, image: Path | None, as_json: bool) -> None:
+    """Print the trend, and write it as a picture."""
+    runs = with_engine(lambda engine: engine.golden_test.history(engine.settings.namespace, limit))
+    if not runs:
+        raise NotFound("The golden test has not been run yet: `recollect golden run` runs it")
+    if image is not None:
+        _write(image, trend.svg(runs))
+    if as_json:
+        _print_json([_run_as_json(run) for run in runs])
+        return
+    click.echo(trend.chart(runs, shutil.get_terminal_size().columns))
+    click.echo("* precision at 5   ! drift   - baseline")
+    if image is not None:
+        click.echo(f"Wrote {image}.")
+
+
+def judgements(query_id: int, as_json: bool) -> None:
+    """Print every score of both judges for a query."""
+    found = with_engine(lambda engine: engine.judges.judgements(engine.settings.namespace, query_id))
+    if as_json:
+        _print_json([_judgement_as_json(judgement) for judgement in found])
+        return
+    for judgement in found:
+        hearing = judgement.hearing
+        click.echo(
+            f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {hearing.kappa:.2f} ({hearing.agreement})  "
+            f"{hearing.judge1_model} {hearing.judge1_score:.2f}  {hearing.judge2_model} {hearing.judge2_score:.2f}"
+        )
+        for score in hearing.scores:
+            click.echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
+    if not found:
+        click.echo(f"No judge has been heard about query {query_id} yet.", err=True)
+
+
+def _id(text: str) -> int:
+    """The id of an insight, also as `recall` of the MCP door writes it."""
+    try:
+        return int(text.strip().removeprefix("insight:"))
+    except ValueError:
+        raise Invalid(f"--expect takes the ids of insights, whole numbers separated by commas, not {text!r}") from None
+
+
+def _put(entries: Sequence[Entry]) -> list[GoldenQuery]:
+    return with_engine(lambda engine: engine.golden_test.add(engine.settings.namespace, entries))
+
+
+def _entries(path: Path) -> list[Entry]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"{path} is not UTF-8 text") from problem
+    entries = [_entry(line, f"{path} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not entries:
+        raise Invalid(f"{path} has no queries: each line is an object with query and expect")
+    return entries
+
+
+def _entry(line: str, place: str) -> Entry:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise Invalid(f"{place} is not JSON: {problem}") from problem
+    if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
+        raise Invalid(f"{place} must be an object with query, a text, and expect, a list of the ids of insights")
+    return Entry(row["query"], row.get("expect", []), f"{place}: ")
+
+
+def _write(image: Path, text: str) -> None:
+    try:
+        image.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise Invalid(f"{image} cannot be written: {problem.strerror}") from problem
+
+
+def _print_added(added: Sequence[GoldenQuery], as_json: bool) -> None:
+    if as_json:
+        _print_json([_as_json(query) for query in added])
+    else:
+        click.echo("\n".join(str(query.id) for query in added))
+
+
+def _print_report(report: GoldenReport) -> None:
+    run = report.run
+    click.echo(
+        f"{run.day}  precision at 5: {run.precision_at_5:.3f}  baseline: {run.baseline_precision:.3f}  "
+        f"queries: {run.queries_tested}"
+    )
+    for length, part in report.breakdown.items():
+        precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
+        click.echo(f"  {length:<7} {part.count:>4}  {precision}")
+    click.echo(click.style(report.details, fg="red" if run.drift_detected else None))
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def _as_json(query: GoldenQuery) -> dict[str, Any]:
+    return {"id": query.id, "query": query.query, "expect": query.expected_ids, "type": length_of(query.query)}
+
+
+def _run_as_json(run: GoldenRun) -> dict[str, Any]:
+    """The contract's names."""
+    return {
+        "date": run.day.isoformat(),
+        "precision_at_5": run.precision_at_5,
+        "baseline_precision": run.baseline_precision,
+        "drift_detected": run.drift_detected,
+        "queries_tested": run.queries_tested,
+    }
+
+
+def _report_as_json(report: GoldenReport) -> dict[str, Any]:
+    breakdown = {length: dataclasses.asdict(part) for length, part in report.breakdown.items()}
+    return _run_as_json(report.run) | {"details": report.details, "query_breakdown": breakdown}
+
+
+def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:
+    return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.hearing)
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,71 @@
+"""`recollect import`: an export of ours, or a file of another program, into a namespace."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from recollect.doors.cli.export import STANDARD
+from recollect.doors.cli.one_command import with_engine
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.import_report import Progress, Report
+
+
+def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
+    """Import a file and tell what came of it; whether something was refused."""
+    if user is not None and origin != "mem0":
+        raise Invalid("--user says whose memories of mem0 are that name nobody: it goes with --from mem0")
+    report = with_engine(lambda engine: _import(engine, path, namespace, origin, user))
+    _tell(report)
+    return report.refused > 0
+
+
+async def _import(engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None) -> Report:
+    with _opened(path) as file, _progress(path) as progress:
+        if origin == "memory-json":
+            return await engine.adopting.memory_json(namespace or engine.settings.namespace, file, progress)
+        if origin == "mem0":
+            return await engine.adopting.mem0(namespace or engine.settings.namespace, file, user, progress)
+        return await engine.importing.run(file, namespace, progress)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if path == STANDARD:
+        yield sys.stdin.buffer
+        return
+    try:
+        file = path.open("rb")
+    except OSError as problem:
+        raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
+    with file:
+        yield file
+
+
+@contextmanager
+def _progress(path: Path) -> Iterator[Progress | None]:
+    """A bar on a terminal; how long standard input will be, nobody knows."""
+    if path == STANDARD or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=path.stat().st_size, label="Importing", file=sys.stderr) as bar:
+        yield bar.update
+
+
+def _tell(report: Report) -> None:
+    for refusal in report.refusals:
+        click.echo(f"{refusal.place}: {refusal.reason}", err=True)
+    if report.refused > len(report.refusals):
+        click.echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
+    for kind in sorted(report.added.keys() | report.known.keys()):
+        click.echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
+    click.echo(
+        f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
+        f"{report.refused:,} refused."
+    )
+    if report.added:
+        click.echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")

@@ -1,0 +1,39 @@
+"""`recollect memories`: shows long-term memories and their history, and brings back one that was superseded."""
+
+import click
+
+from recollect.doors.cli.one_command import with_engine
+from recollect.memory.memories import Holder
+
+MAX_SHOWN_CHARACTERS = 200
+
+
+def show(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
+    """Print the newest memories of a scope."""
+    holder = Holder(user, agent, session)
+    page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, holder, limit))
+    for memory in page.memories:
+        click.echo(click.style(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
+        click.echo(f"     {_shortened(memory.text)}")
+    if not page.memories:
+        click.echo("There are no memories here.", err=True)
+
+
+def history(memory_id: str) -> None:
+    """Print what happened to a memory."""
+    for entry in with_engine(lambda engine: engine.memories.history(engine.settings.namespace, memory_id)):
+        click.echo(click.style(f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.event}", dim=True))
+        for sign, text in (("-", entry.old_memory), ("+", entry.new_memory)):
+            if text is not None:
+                click.echo(f"   {sign} {_shortened(text)}")
+
+
+def undo(memory_id: str) -> None:
+    """Bring a superseded memory back."""
+    memory = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
+    click.echo(f"Back in force: {_shortened(memory.text)}")
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"

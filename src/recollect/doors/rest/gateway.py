@@ -1,0 +1,253 @@
+"""The memory gateway: `/memories/*` and `/resources` for users who bring their key in the body, and `/users`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AliasChoices, BaseModel, Field, SecretStr
+
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.problems import responses
+from recollect.errors import AccessDenied
+from recollect.flows import gateway
+from recollect.flows.access import NOT_ADMITTED
+from recollect.flows.gateway import Found, Owner, PutResource, Said
+
+router = APIRouter(tags=["gateway"])
+
+MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(gateway.CHAT)
+MAX_KEY_CHARACTERS = 1024
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
+SessionId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=gateway.MAX_SESSION_CHARACTERS,
+        description="The chat: `chat:` and the id of the conversation",
+        examples=["chat:7f3a"],
+    ),
+]
+
+
+class NewUser(BaseModel):
+    """Who is to get a key."""
+
+    user_id: Annotated[Name, Field(description="A name of your choice", examples=["anna"])]
+
+
+class UserKey(BaseModel):
+    """A user's credential. The key is not shown again."""
+
+    user_id: str = Field(examples=["anna"])
+    user_key: str = Field(description="Send it with every request of this user, and keep it secret")
+    created_at: datetime
+
+
+class Identified(BaseModel):
+    """Who asks, and in which of the user's apps and projects."""
+
+    user_id: Annotated[Name, Field(examples=["anna"])]
+    user_key: Annotated[SecretStr, Field(min_length=1, max_length=MAX_KEY_CHARACTERS, examples=["uk_..."])]
+    app_id: Annotated[Name, Field(description="Memories of another app are not seen")] = gateway.DEFAULT
+    project_id: Annotated[Name, Field(description="Memories of another project are not seen")] = gateway.DEFAULT
+
+
+class SearchRequest(Identified):
+    """A prompt, and where to look for what answers it."""
+
+    query: str = Field(min_length=1, description="The prompt or a question", examples=["When does she like to travel?"])
+    scope: list[Literal["current_chat", "resources", "all_user_memory"]] = Field(
+        min_length=1,
+        description="One or more of: the chat `chat:<conversation_id>`; the user's resources; "
+        "everything of the user in the app and project",
+        examples=[["current_chat", "resources"]],
+    )
+    conversation_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_CONVERSATION_CHARACTERS,
+        description="Which chat `current_chat` is; needed for that scope only",
+        examples=["7f3a"],
+    )
+    top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, strict=True, description="How many at most")
+
+
+class Result(BaseModel):
+    """One thing recalled, by the passage of it that answers best."""
+
+    id: str
+    session_id: str | None = Field(description="The chat it was said in")
+    text: str
+    score: float = Field(description="How near it is to the query, from 0 to 1; more than that decides the order")
+    source_scope: str = Field(description="The narrowest of the scopes asked for that found it")
+    resource_uri: str | None = Field(description="The resource it is from")
+    raw: dict[str, Any] = Field(description="What else is known of it")
+
+
+class SearchAnswer(BaseModel):
+    """What was recalled, the best first."""
+
+    results: list[Result]
+
+
+class ChatMessage(BaseModel):
+    """One message of a chat."""
+
+    sender_id: Annotated[Name, Field(description="Who said it", examples=["anna"])]
+    role: Literal["user", "assistant"]
+    timestamp: int = Field(
+        ge=1,
+        le=gateway.LAST_TIMESTAMP,
+        strict=True,
+        description="When, in milliseconds since 1970 (UTC)",
+        examples=[1780000000000],
+    )
+    content: str = Field(min_length=1, examples=["I would rather fly in the morning than at night."])
+
+
+class AddRequest(Identified):
+    """Messages to append to a chat, all or none."""
+
+    session_id: SessionId
+    messages: list[ChatMessage] = Field(min_length=1, max_length=gateway.MAX_MESSAGES)
+
+
+class AddAnswer(BaseModel):
+    """How many messages are new; the others were in the chat already, from an earlier try."""
+
+    session_id: str
+    added: int
+    duplicates: int
+
+
+class FlushRequest(Identified):
+    """Which chat to finish."""
+
+    session_id: SessionId
+
+
+class FlushAnswer(BaseModel):
+    """Everything that was added to the chat is found by its meaning."""
+
+    session_id: str
+    status: Literal["flushed"] = "flushed"
+
+
+class ResourceRequest(Identified):
+    """A text that belongs to a URI, which is a name only: nothing is fetched from it."""
+
+    resource_uri: str = Field(
+        min_length=1, max_length=gateway.MAX_URI_CHARACTERS, examples=["https://example.org/handbook#travel"]
+    )
+    text: str = Field(
+        min_length=1,
+        validation_alias=AliasChoices("text", "content"),
+        description="What it says; `content` is another name for this field",
+        examples=["Flights are booked two weeks ahead."],
+    )
+    title: str | None = Field(None, description="Its words are found too", examples=["Travel handbook"])
+    metadata: dict[str, Any] | None = Field(None, description="Anything to keep with it")
+
+
+class ResourceAnswer(BaseModel):
+    """The stored resource. `pending` means: found by its words, and by its meaning in a moment."""
+
+    id: str
+    resource_uri: str
+    created_at: datetime
+    updated_at: datetime
+    embedding_status: Literal["success", "pending"]
+
+
+@router.post("/users", status_code=201, responses=responses(409))
+async def create_user(caller: Calling, body: NewUser) -> UserKey:
+    """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
+    key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
+    return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
+
+
+@router.post("/memories/search", responses=responses())
+async def search_memories(caller: Calling, body: SearchRequest) -> SearchAnswer:
+    """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
+    owner = await _owner(caller, body)
+    found = await caller.engine.gateway.search(
+        owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
+    )
+    return SearchAnswer(results=[_result(each, owner) for each in found])
+
+
+@router.post("/memories/add", responses=responses(409))
+async def add_memories(caller: Calling, body: AddRequest) -> AddAnswer:
+    """Append messages to a chat. To send the same ones again is safe: each is stored once."""
+    said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
+    added = await caller.engine.gateway.add(await _owner(caller, body), body.session_id, said)
+    return AddAnswer(session_id=body.session_id, added=added.added, duplicates=added.duplicates)
+
+
+@router.post("/memories/flush", responses=responses(404))
+async def flush_memories(caller: Calling, body: FlushRequest) -> FlushAnswer:
+    """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
+    await caller.engine.gateway.flush(await _owner(caller, body), body.session_id)
+    return FlushAnswer(session_id=body.session_id)
+
+
+@router.post(
+    "/resources",
+    status_code=201,
+    responses=responses() | {200: {"model": ResourceAnswer, "description": "The text replaced an earlier one"}},
+)
+async def put_resource(caller: Calling, body: ResourceRequest, response: Response) -> ResourceAnswer:
+    """Store a text under a URI, for the scope `resources`; the same URI again replaces it."""
+    owner = await _owner(caller, body)
+    put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
+    if put.resource.replaced:
+        response.status_code = 200
+    return _resource(put)
+
+
+async def _owner(caller: Calling, body: Identified) -> Owner:
+    """Whom the credential in the body names. The gate lets these routes in without a key, but not with another's."""
+    user = await caller.engine.access.user_of(body.user_id, body.user_key.get_secret_value())
+    if caller.namespace not in (None, user.namespace):
+        raise AccessDenied(NOT_ADMITTED)
+    return Owner.of(user, body.app_id, body.project_id)
+
+
+def _result(found: Found, owner: Owner) -> Result:
+    memory, resource = found.memory, found.resource
+    raw = {
+        "kind": memory.kind,
+        "user_id": memory.user_id,
+        "app_id": owner.app_id,
+        "project_id": owner.project_id,
+        "role": memory.role,
+        "sender_id": memory.speaker,
+        "timestamp": (memory.at - _EPOCH) // timedelta(milliseconds=1),
+        "title": None if resource is None else resource.title,
+        "category": memory.category,
+        "metadata": memory.metadata,
+    }
+    return Result(
+        id=memory.id,
+        session_id=found.session_id,
+        text=memory.text,
+        score=memory.similarity,
+        source_scope=found.source_scope,
+        resource_uri=None if resource is None else resource.uri,
+        raw={name: value for name, value in raw.items() if value is not None},
+    )
+
+
+def _resource(put: PutResource) -> ResourceAnswer:
+    resource = put.resource
+    return ResourceAnswer(
+        id=str(resource.id),
+        resource_uri=resource.uri,
+        created_at=resource.created_at,
+        updated_at=resource.updated_at,
+        embedding_status=put.embedding_status,
+    )

@@ -1,0 +1,273 @@
+"""`/ltm/memories`: long-term memories of users, agents and sessions, as the REST contract has them."""
+
+import base64
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.problems import RESPONSES
+from recollect.errors import Invalid
+from recollect.flows.memories import MAX_LISTED, MAX_RECALLED, ChatLine, as_text
+from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
+
+router = APIRouter(prefix="/ltm/memories", tags=["ltm"], responses=RESPONSES)
+
+DEFAULT_LIMIT = 100
+
+# What the contract's answers have no field for goes into headers, so that their bodies stay as it shows them.
+OUTCOME = "X-Memory-Outcome"
+SUPERSEDED = "X-Memory-Superseded"
+NEXT_CURSOR = "X-Next-Cursor"
+
+Category = Literal["semantic", "episodic", "fact", "preference"]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
+
+
+class Scoped(BaseModel):
+    """A request that says whose memories it is about."""
+
+    user_id: Identifier | None = Field(None, description="User scope", examples=["user-42"])
+    agent_id: Identifier | None = Field(None, description="Agent scope")
+    session_id: Identifier | None = Field(None, description="Session scope")
+
+    @model_validator(mode="after")
+    def _has_a_scope(self) -> Self:
+        if self.user_id is None and self.agent_id is None and self.session_id is None:
+            raise ValueError("At least one of user_id, agent_id, or session_id must be provided")
+        return self
+
+    def holder(self) -> Holder:
+        """Whose memories."""
+        return Holder(self.user_id, self.agent_id, self.session_id)
+
+
+class ChatMessage(BaseModel):
+    """One message of a chat. Other fields that chat clients send are passed over; so is a message without content."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)] = Field(
+        examples=["user"]
+    )
+    content: str | None = Field(examples=["I prefer dark mode."])
+    name: Identifier | None = Field(None, description="Who speaks, in place of the role")
+
+
+class AddMemory(Scoped):
+    """A memory to store: one call makes one memory."""
+
+    messages: str | list[ChatMessage] = Field(
+        description="Memory content: plain string or chat message format",
+        examples=["The user prefers dark mode and uses Vim."],
+    )
+    category: Category = Field(examples=["preference"])
+    metadata: dict[str, Any] | None = Field(
+        None, description="Additional metadata", examples=[{"source": "settings-page"}]
+    )
+    recalled: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_RECALLED,
+        description="Texts or ids of memories that were put into the prompt which led to this: a text that only "
+        "repeats them is not stored again",
+    )
+
+    def text(self) -> str:
+        """What to remember, as one text."""
+        if isinstance(self.messages, str):
+            return self.messages
+        lines = [
+            ChatLine(message.role, message.content, message.name)
+            for message in self.messages
+            if message.content is not None and message.content.strip()
+        ]
+        return as_text(lines)
+
+
+class SearchMemories(Scoped):
+    """A question to the memories of a scope."""
+
+    query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
+    categories: list[Category] | None = Field(
+        None, description="Filter by memory categories", examples=[["preference", "fact"]]
+    )
+    limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
+
+
+class UpdateMemory(BaseModel):
+    """Another text for a memory."""
+
+    data: str = Field(examples=["Updated memory content"])
+
+
+class MemoryResponse(BaseModel):
+    """A memory, with the same six fields in every answer; `score` only where something was searched for.
+
+    Each example of the contract shows some of them, and calls the whole of them MemoryResponse.
+    """
+
+    id: str = Field(examples=["0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
+    memory: str = Field(examples=["The user prefers dark mode and uses Vim."])
+    metadata: dict[str, Any] = Field(
+        description="The caller's metadata and the category; `superseded_by` where a newer memory replaced this one",
+        examples=[{"category": "preference", "source": "settings-page"}],
+    )
+    created_at: datetime = Field(examples=["2025-02-14T12:00:00Z"])
+    updated_at: datetime | None = Field(examples=[None])
+    score: float | None = Field(None, description="How near to the question, from 0 to 1", examples=[None])
+
+    @classmethod
+    def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
+        """A stored memory as the contract shows it."""
+        metadata = {"category": memory.category} | memory.metadata | {"category": memory.category}
+        if memory.superseded_by is not None:
+            metadata["superseded_by"] = str(memory.superseded_by)
+        return cls(
+            id=str(memory.id),
+            memory=memory.text,
+            metadata=metadata,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            score=score,
+        )
+
+
+class MemoryResults(BaseModel):
+    """Some memories: the best first where something was searched for, otherwise the newest."""
+
+    results: list[MemoryResponse]
+
+
+class DeletedMemory(BaseModel):
+    """What was deleted."""
+
+    id: str
+    deleted: Literal[True] = True
+
+
+class HistoryItem(BaseModel):
+    """One thing that happened to a memory."""
+
+    id: str
+    memory_id: str
+    old_memory: str | None
+    new_memory: str | None
+    event: Literal["create", "update", "delete", "supersede", "undo"] = Field(examples=["update"])
+    timestamp: datetime
+
+    @classmethod
+    def of(cls, entry: HistoryEntry) -> Self:
+        """An entry as the contract shows it."""
+        return cls.model_validate(
+            {
+                "id": str(entry.id),
+                "memory_id": str(entry.memory_id),
+                "old_memory": entry.old_memory,
+                "new_memory": entry.new_memory,
+                "event": entry.event,
+                "timestamp": entry.at,
+            }
+        )
+
+
+class MemoryHistory(BaseModel):
+    """Everything that happened to a memory, in order."""
+
+    entries: list[HistoryItem]
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+@router.post(
+    "",
+    responses={
+        200: {
+            "headers": {
+                OUTCOME: _header("created, existing (its scope has it already) or echo (it only repeats `recalled`)"),
+                SUPERSEDED: _header("Ids of the memories that this one replaced, separated by commas"),
+            }
+        }
+    },
+)
+async def add_memory(caller: Calling, body: AddMemory, response: Response) -> MemoryResponse:
+    """Add a memory to long-term storage; the same one twice in a scope is stored once."""
+    added = await caller.engine.memories.add(
+        caller.namespace, body.text(), body.category, body.holder(), body.metadata, body.recalled
+    )
+    response.headers[OUTCOME] = added.what
+    if added.superseded:
+        response.headers[SUPERSEDED] = ",".join(map(str, added.superseded))
+    return MemoryResponse.of(added.memory)
+
+
+@router.post("/search")
+async def search_memories(caller: Calling, body: SearchMemories) -> MemoryResults:
+    """Search memories by semantic similarity and by words, the best first."""
+    found = await caller.engine.memories.search(
+        caller.namespace, body.query, body.holder(), body.categories or (), body.limit
+    )
+    return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
+
+
+@router.get(
+    "", responses={200: {"headers": {NEXT_CURSOR: _header("The `cursor` of the next page; absent on the last")}}}
+)
+async def list_memories(
+    caller: Calling,
+    response: Response,
+    user_id: Annotated[Identifier | None, Query(description="Filter by user")] = None,
+    agent_id: Annotated[Identifier | None, Query(description="Filter by agent")] = None,
+    session_id: Annotated[Identifier | None, Query(description="Filter by session")] = None,
+    limit: Annotated[Limit, Query()] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the page before")] = None,
+) -> MemoryResults:
+    """List memories with optional filters, newest first."""
+    behind = None if cursor is None else _place(cursor)
+    page = await caller.engine.memories.newest(caller.namespace, Holder(user_id, agent_id, session_id), limit, behind)
+    if page.next is not None:
+        response.headers[NEXT_CURSOR] = _cursor(page.next)
+    return MemoryResults(results=list(map(MemoryResponse.of, page.memories)))
+
+
+@router.get("/{memory_id}")
+async def get_memory(caller: Calling, memory_id: str) -> MemoryResponse:
+    """Get a specific memory by its id."""
+    return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
+
+
+@router.put("/{memory_id}")
+async def update_memory(caller: Calling, memory_id: str, body: UpdateMemory) -> MemoryResponse:
+    """Update a memory's content."""
+    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, body.data))
+
+
+@router.delete("/{memory_id}")
+async def delete_memory(caller: Calling, memory_id: str) -> DeletedMemory:
+    """Delete a memory; its history stays."""
+    return DeletedMemory(id=str(await caller.engine.memories.delete(caller.namespace, memory_id)))
+
+
+@router.get("/{memory_id}/history")
+async def memory_history(caller: Calling, memory_id: str) -> MemoryHistory:
+    """Get the change history of a memory, also of one that is deleted."""
+    entries = await caller.engine.memories.history(caller.namespace, memory_id)
+    return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
+
+
+def _cursor(place: Place) -> str:
+    return base64.urlsafe_b64encode(f"{place.created_at.isoformat()} {place.id}".encode()).decode()
+
+
+def _place(cursor: str) -> Place:
+    try:
+        at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
+        return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
+    except (ValueError, OverflowError) as problem:
+        raise Invalid(f"cursor is not one of ours: pass on the header {NEXT_CURSOR} of the page before") from problem

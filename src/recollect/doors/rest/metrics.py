@@ -1,0 +1,15 @@
+"""`GET /metrics`: the figures of this process for Prometheus, behind the same gate as everything."""
+
+from fastapi import APIRouter, Response
+
+from recollect.doors import telemetry_export
+from recollect.doors.rest.caller import Calling
+
+router = APIRouter()
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(caller: Calling) -> Response:
+    """Durations and counts over all namespaces, with no name of any."""
+    text, kind = await telemetry_export.scrape(caller.engine)
+    return Response(text, media_type=kind)

@@ -1,0 +1,118 @@
+"""How errors look over HTTP: every category has one status, and every answer has the contract's `detail`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from recollect.errors import (
+    AccessDenied,
+    Conflict,
+    Invalid,
+    LimitReached,
+    Misconfigured,
+    NotFound,
+    RecollectError,
+    Unavailable,
+)
+
+STATUS_OF: dict[type[RecollectError], int] = {
+    Invalid: 422,
+    NotFound: 404,
+    AccessDenied: 401,
+    Conflict: 409,
+    LimitReached: 429,
+    Unavailable: 503,
+    Misconfigured: 500,
+}
+
+
+class Problem(BaseModel):
+    """What is wrong, in a sentence."""
+
+    detail: str = Field(examples=["Redis not initialized"])
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request; `loc` says where, if it is not the body as a whole."""
+
+    type: str = Field(examples=["value_error"])
+    msg: str = Field(
+        examples=["Value error, At least one of user_id, agent_id, or session_id must be provided"],
+    )
+    loc: list[str | int] | None = None
+
+
+class Faults(BaseModel):
+    """What is wrong with a request: a list of faults in its form, or a sentence."""
+
+    detail: list[Fault] | str
+
+
+_DESCRIBED: dict[int, tuple[type[BaseModel], str]] = {
+    400: (Problem, "The request is no readable HTTP or JSON"),
+    401: (Problem, "No key, or one that is not valid"),
+    403: (Problem, "Without a key, a page of another site may not call"),
+    404: (Problem, "There is no such thing here"),
+    408: (Problem, "The body did not arrive in time"),
+    409: (Problem, "The request contradicts what is stored"),
+    413: (Problem, "The body is too large"),
+    421: (Problem, "Without a key, only requests addressed to loopback are served"),
+    422: (Faults, "The request is not valid"),
+    429: (Problem, "A limit of rate or budget was reached"),
+    503: (Problem, "A service that is needed does not answer"),
+}
+
+ALWAYS = (400, 401, 403, 408, 413, 421, 422, 429, 503)
+
+
+def responses(*more: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route for its documentation: those that any request may get, and some more."""
+    return {
+        status: {"model": _DESCRIBED[status][0], "description": _DESCRIBED[status][1]}
+        for status in sorted({*ALWAYS, *more})
+    }
+
+
+RESPONSES = responses(404, 409)
+
+
+def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """An answer that says what is wrong."""
+    return JSONResponse({"detail": sentence}, status_code=status, headers=headers)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every error category, and input of a wrong form, in the contract's shape."""
+    app.add_exception_handler(RecollectError, _answer_category)
+    app.add_exception_handler(RequestValidationError, _answer_faults)
+
+
+def answer(failure: RecollectError) -> JSONResponse:
+    """The answer to an error of ours."""
+    status = next((code for category, code in STATUS_OF.items() if isinstance(failure, category)), 500)
+    return problem(status, str(failure), {"WWW-Authenticate": "Bearer"} if status == 401 else None)
+
+
+async def _answer_category(request: Request, failure: Exception) -> JSONResponse:
+    assert isinstance(failure, RecollectError)
+    return answer(failure)
+
+
+async def _answer_faults(request: Request, failure: Exception) -> JSONResponse:
+    """Without the input, which may hold a key; and without a place that only says that it is the body."""
+    assert isinstance(failure, RequestValidationError)
+    return JSONResponse({"detail": [_fault(error) for error in failure.errors()]}, status_code=422)
+
+
+def _fault(error: dict[str, Any]) -> dict[str, Any]:
+    place: Sequence[str | int] = error["loc"]
+    fault = {"type": error["type"], "msg": error["msg"]}
+    return fault if list(place) == ["body"] else fault | {"loc": [_printable(part) for part in place]}
+
+
+def _printable(part: str | int) -> str | int:
+    return part if isinstance(part, int) else part.encode(errors="replace").decode()

@@ -1,0 +1,181 @@
+"""`/stm`: short-term memory, a window for each session."""
+
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect import checks
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.problems import responses
+from recollect.flows.remember import Line
+from recollect.memory.windows import Strategy, WindowConfig, Windowed
+
+router = APIRouter(prefix="/stm", tags=["stm"], responses=responses(409))
+
+Role = Literal["user", "assistant", "system", "summary"]
+ROLES: tuple[str, ...] = ("user", "assistant", "system", "summary")
+LARGEST_COUNT = 2**31 - 1
+
+SessionId = Annotated[
+    str, Path(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="Unique session identifier")
+]
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+
+
+class NewMessage(BaseModel):
+    """One message to add."""
+
+    role: Role = Field(description="Who says it")
+    content: str = Field(min_length=1, description="Message text content")
+    metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
+
+    def line(self) -> Line:
+        """The same, checked."""
+        return Line(self.role, checks.text(self.content, "content"), checks.metadata(self.metadata))
+
+
+class NewMessages(BaseModel):
+    """Messages to add, next to each other and in this order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "messages": [
+                        {"role": "user", "content": "Hello, how are you?", "metadata": {"source": "chat-ui"}},
+                        {"role": "assistant", "content": "I'm doing well, thanks!"},
+                    ]
+                }
+            ]
+        }
+    )
+
+    messages: list[NewMessage] = Field(description="Array of messages to add")
+
+
+class Message(BaseModel):
+    """A message in the buffer, or the summary of some."""
+
+    id: str = Field(examples=["0198b2a6-6a35-7c7e-9f6e-2f1f5d1c9a51"])
+    role: Role = Field(examples=["user"])
+    content: str = Field(examples=["Hello, how are you?"])
+    metadata: dict[str, Any] | None = Field(examples=[{"source": "chat-ui"}])
+    timestamp: float = Field(description="Seconds since 1970 (UTC)", examples=[1707900000.123])
+    token_count: int = Field(description="An estimate", examples=[6])
+
+    @classmethod
+    def of(cls, message: Windowed) -> Self:
+        """The same in the contract's shape; other doors know more roles, and metadata that is no object."""
+        metadata: object = message.metadata
+        return cls(
+            id=str(message.id),
+            role=message.role if message.role in ROLES else "system",
+            content=message.content,
+            metadata=metadata if metadata is None or isinstance(metadata, dict) else {"value": metadata},
+            timestamp=message.at,
+            token_count=message.tokens,
+        )
+
+
+class Added(BaseModel):
+    """The messages as they were stored."""
+
+    session_id: str = Field(examples=["abc123"])
+    added: int = Field(examples=[2])
+    messages: list[Message]
+
+
+class Messages(BaseModel):
+    """The buffer of a session, oldest first; empty for a session that nobody wrote to."""
+
+    session_id: str = Field(examples=["abc123"])
+    messages: list[Message]
+
+
+class ContextWindow(BaseModel):
+    """What the session's strategy leaves of its buffer."""
+
+    session_id: str = Field(examples=["abc123"])
+    messages: list[Message]
+    strategy: Strategy = Field(description="The one that was applied")
+    total_tokens: int = Field(description="Of the messages above, an estimate", examples=[1234])
+
+
+class Deleted(BaseModel):
+    """Whether there was something to delete."""
+
+    session_id: str = Field(examples=["abc123"])
+    deleted: bool = Field(examples=[True])
+
+
+class Config(BaseModel):
+    """What a session sets for itself; null, or left out, follows the deployment's default."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"strategy": "token_threshold", "max_messages": 100, "max_tokens": 4000}]}
+    )
+
+    strategy: Strategy | None = Field(None, description="`sliding_window` or `token_threshold`")
+    max_messages: Count | None = Field(None, description="Override max messages for sliding window")
+    max_tokens: Count | None = Field(None, description="Override token threshold")
+
+
+class Configured(BaseModel):
+    """The whole configuration of the session from now on."""
+
+    session_id: str = Field(examples=["abc123"])
+    config: Config
+
+
+@router.post("/{session_id}/messages", summary="Add messages")
+async def add_messages(caller: Calling, session_id: SessionId, body: NewMessages) -> Added:
+    """Add messages to a session's buffer; a session begins with its first message."""
+    lines = [message.line() for message in body.messages]
+    stored = await caller.engine.windows.add(caller.namespace, session_id, lines)
+    return Added(session_id=session_id, added=len(stored), messages=[Message.of(message) for message in stored])
+
+
+@router.get("/{session_id}/messages", summary="Retrieve messages")
+async def get_messages(
+    caller: Calling,
+    session_id: SessionId,
+    limit: Annotated[
+        int | None,
+        Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all without it"),
+    ] = None,
+) -> Messages:
+    """Retrieve messages from a session, oldest first: what compaction has left, whatever the strategy."""
+    found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
+    return Messages(session_id=session_id, messages=[Message.of(message) for message in found])
+
+
+@router.get("/{session_id}/context", summary="Get the context window")
+async def get_context(caller: Calling, session_id: SessionId) -> ContextWindow:
+    """Get the context window for a session: the active strategy is applied.
+
+    `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted once:
+    the older 60 % of its messages become one summary.
+    """
+    context = await caller.engine.windows.context(caller.namespace, session_id)
+    return ContextWindow(
+        session_id=session_id,
+        messages=[Message.of(message) for message in context.messages],
+        strategy=context.strategy,
+        total_tokens=context.total_tokens,
+    )
+
+
+@router.delete("/{session_id}", summary="Delete a session")
+async def delete_session(caller: Calling, session_id: SessionId) -> Deleted:
+    """Delete a session and all its messages for good; `deleted` is false if there is none."""
+    return Deleted(session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id))
+
+
+@router.put("/{session_id}/config", summary="Configure a session")
+async def put_config(caller: Calling, session_id: SessionId, body: Config) -> Configured:
+    """Set per-session strategy configuration; it takes the place of what was set before."""
+    config = WindowConfig(body.strategy, body.max_messages, body.max_tokens)
+    await caller.engine.windows.configure(caller.namespace, session_id, config)
+    return Configured(session_id=session_id, config=body)

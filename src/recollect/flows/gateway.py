@@ -1,0 +1,298 @@
+"""The gateway: chats and resources of one user in one app and project, and recall among them."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from recollect import checks
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.access import Holder as User
+from recollect.flows.findable import EmbeddingStatus, Findable
+from recollect.flows.indexing import Indexer
+from recollect.flows.recall import Memory, Recall
+from recollect.flows.remember import Line, Remember, SessionTaken, Turn
+from recollect.identifiers import uuid_at
+from recollect.memory.passages import Passages, Source
+from recollect.memory.resources import Resource, Resources
+from recollect.memory.search import Scope
+from recollect.memory.sessions import Holder, Sessions
+from recollect.storage.database import Database
+
+DEFAULT = "default"
+"""The app and the project to which everything belongs that comes by another door."""
+
+CURRENT_CHAT, RESOURCES, ALL_USER_MEMORY = SCOPES = ("current_chat", "resources", "all_user_memory")
+"""Where to search, the narrowest first."""
+
+ROLES = ("user", "assistant")
+CHAT = "chat:"
+
+DEFAULT_TOP_K = 8
+MAX_TOP_K = 100
+MAX_MESSAGES = 1000
+MAX_URI_CHARACTERS = 2048
+MAX_SESSION_CHARACTERS = 230
+"""What a stored session id may have, less the mark of an owner."""
+LAST_TIMESTAMP = 253_402_300_799_999
+"""The end of the year 9999, the last that a datetime can say."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MARKED = re.compile(r"@[0-9a-f]{16}\Z")
+
+# Somebody else may take a chat's id between our look and our write, and give it back.
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose memory a request is about: a user of a namespace, in one app and project."""
+
+    namespace: str
+    user_id: str
+    app_id: str = DEFAULT
+    project_id: str = DEFAULT
+
+    @classmethod
+    def of(cls, user: User, app_id: str, project_id: str) -> "Owner":
+        """A user who was let in, in an app and a project that have usable names."""
+        checks.identifier(app_id, "app_id")
+        return cls(user.namespace, user.user_id, app_id, checks.identifier(project_id, "project_id"))
+
+    @property
+    def realm(self) -> str:
+        """App and project in one word."""
+        both = [self.app_id, self.project_id]
+        return "" if both == [DEFAULT, DEFAULT] else json.dumps(both, ensure_ascii=False)
+
+    @property
+    def mark(self) -> str:
+        """What follows the id of a chat in the log where somebody else has a session of that id."""
+        return "@" + sha256(json.dumps([self.user_id, self.realm]).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a chat; the timestamp is in milliseconds since 1970."""
+
+    sender_id: str
+    role: str
+    timestamp: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """How many messages were new, and how many were there already."""
+
+    added: int
+    duplicates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something recalled: the id of its chat, the narrowest of the scopes that found it, and the resource it is of."""
+
+    memory: Memory
+    session_id: str | None
+    source_scope: str
+    resource: Resource | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutResource:
+    """A stored resource, and whether it is found by its meaning already."""
+
+    resource: Resource
+    embedding_status: EmbeddingStatus
+
+
+class Gateway:
+    """A user's second memory: each completed turn goes in, and what matters to the next comes out."""
+
+    def __init__(
+        self,
+        database: Database,
+        sessions: Sessions,
+        resources: Resources,
+        passages: Passages,
+        findable: Findable,
+        remember: Remember,
+        recall: Recall,
+        indexer: Indexer,
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._resources = resources
+        self._passages = passages
+        self._findable = findable
+        self._remember = remember
+        self._recall = recall
+        self._indexer = indexer
+
+    async def search(
+        self,
+        owner: Owner,
+        query: str,
+        scopes: Sequence[str],
+        *,
+        conversation_id: str | None = None,
+        top_k: int = DEFAULT_TOP_K,
+    ) -> list[Found]:
+        """What answers a prompt in any of some scopes, each thing once, the best first.
+
+        A prompt may be longer than a question: its beginning is searched by. One without any word finds nothing.
+        """
+        checks.text(query, "query")
+        checks.between(top_k, 1, MAX_TOP_K, "top_k")
+        query = query[: checks.MAX_QUESTION_CHARACTERS]
+        places = await self._places(owner, scopes, conversation_id)
+        if not any(character.isalnum() for character in query):
+            return []
+        recollections = await asyncio.gather(
+            *(self._recall.recall(owner.namespace, query, place, top_k=top_k) for place in places.values())
+        )
+        found: dict[tuple[str, str], tuple[str, Memory]] = {}
+        for name, recollection in zip(places, recollections, strict=True):
+            for memory in recollection.memories:
+                found.setdefault((memory.kind, memory.id), (name, memory))
+        best = sorted(found.values(), key=lambda each: -each[1].score)[:top_k]
+        return await self._shown(owner, best)
+
+    async def add(self, owner: Owner, session_id: str, messages: Sequence[Said]) -> Added:
+        """Append messages to a chat, all or none; those that it has already are left out."""
+        _check_session_id(session_id)
+        checks.between(len(messages), 1, MAX_MESSAGES, "the number of messages")
+        for message in messages:
+            _check(message)
+        for _ in range(_ATTEMPTS):
+            stored, _exists = await self._stored(owner, session_id)
+            lines = tuple(_line(stored, message) for message in messages)
+            try:
+                turn = Turn(stored, lines, opens_for=owner.user_id, realm=owner.realm)
+                written = await self._remember.turn(owner.namespace, turn)
+            except SessionTaken:
+                continue
+            return Added(len(written), len(messages) - len(written))
+        raise Conflict(f"Session {session_id} is taken by somebody else: choose another id")
+
+    async def flush(self, owner: Owner, session_id: str) -> None:
+        """Return when everything that was added to a chat is found by its meaning."""
+        _check_session_id(session_id)
+        stored, exists = await self._stored(owner, session_id)
+        if not exists:
+            raise NotFound(f"This user has no session {session_id} in this app and project: add messages to it first")
+        await self._indexer.flush_session(owner.namespace, owner.user_id, stored)
+
+    async def put_resource(
+        self,
+        owner: Owner,
+        uri: str,
+        text: str,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> PutResource:
+        """Store a text under a URI; what was stored there before is forgotten."""
+        if len(checks.text(uri, "resource_uri")) > MAX_URI_CHARACTERS:
+            raise Invalid(f"resource_uri is longer than {MAX_URI_CHARACTERS:,} characters")
+        checks.text(text, "text")
+        checks.optional_text(title, "title")
+        encoded = checks.metadata(metadata)
+        studied = await self._findable.study(owner.namespace, text, title)
+        async with self._database.transaction(owner.namespace) as tx:
+            resource = await self._resources.put(tx, owner.user_id, owner.realm, uri, text, title, encoded)
+            item_id = str(resource.id)
+            await self._passages.remove_items(tx, "resource", [item_id])
+            source = Source(
+                "resource",
+                item_id,
+                studied.excerpts,
+                resource.updated_at,
+                owner=owner.user_id,
+                metadata=encoded,
+                realm=owner.realm,
+            )
+            await self._findable.add(tx, source, studied)
+        self._findable.committed(owner.namespace, studied)
+        return PutResource(resource, studied.embedding_status)
+
+    async def _places(self, owner: Owner, scopes: Sequence[str], conversation_id: str | None) -> dict[str, Scope]:
+        """Where the scopes that were asked for lie, the narrowest first; a chat without messages lies nowhere."""
+        if not scopes:
+            raise Invalid(f"scope is empty: name one or more of {', '.join(SCOPES)}")
+        for scope in scopes:
+            checks.one_of(scope, SCOPES, "scope")
+        places = {}
+        if CURRENT_CHAT in scopes:
+            if conversation_id is None:
+                raise Invalid(f"conversation_id is missing: the scope {CURRENT_CHAT} searches the chat that it names")
+            checks.identifier(conversation_id, "conversation_id")
+            stored, exists = await self._stored(owner, _check_session_id(CHAT + conversation_id))
+            if exists:
+                places[CURRENT_CHAT] = Scope(owner=owner.user_id, session_id=stored, realm=owner.realm)
+        if RESOURCES in scopes:
+            places[RESOURCES] = Scope(owner=owner.user_id, kinds=("resource",), realm=owner.realm)
+        if ALL_USER_MEMORY in scopes:
+            places[ALL_USER_MEMORY] = Scope(owner=owner.user_id, realm=owner.realm)
+        return places
+
+    async def _stored(self, owner: Owner, session_id: str) -> tuple[str, bool]:
+        """Under which id a chat of this owner is in the log, or would be, and whether it is.
+
+        Its own id, so that every other door knows it by that; with the owner's mark if somebody else was there first.
+        An id that looks marked gets a mark always, so that nobody takes the one that another will need.
+        """
+        marked = session_id + owner.mark
+        candidates = [marked] if _MARKED.search(session_id) else [marked, session_id]
+        async with self._database.reading(owner.namespace) as db:
+            holders = await self._sessions.holders(db, candidates)
+        for candidate in candidates:
+            if holders.get(candidate) == Holder(owner.user_id, owner.realm):
+                return candidate, True
+        return (marked if candidates[-1] in holders else candidates[-1]), False
+
+    async def _shown(self, owner: Owner, best: Sequence[tuple[str, Memory]]) -> list[Found]:
+        ids = [UUID(memory.id) for _, memory in best if memory.kind == "resource"]
+        resources: dict[UUID, Resource] = {}
+        if ids:
+            async with self._database.reading(owner.namespace) as db:
+                resources = await self._resources.find(db, ids)
+        return [
+            Found(
+                memory,
+                None if memory.session_id is None else memory.session_id.removesuffix(owner.mark),
+                scope,
+                resources.get(UUID(memory.id)) if memory.kind == "resource" else None,
+            )
+            for scope, memory in best
+        ]
+
+
+def _check_session_id(session_id: str) -> str:
+    checks.identifier(session_id, "session_id")
+    if len(session_id) > MAX_SESSION_CHARACTERS:
+        raise Invalid(f"session_id is longer than {MAX_SESSION_CHARACTERS} characters")
+    return session_id
+
+
+def _check(message: Said) -> None:
+    checks.identifier(message.sender_id, "sender_id")
+    checks.one_of(message.role, ROLES, "role")
+    checks.between(message.timestamp, 1, LAST_TIMESTAMP, "timestamp")
+    checks.text(message.content, "content")
+
+
+def _line(stored: str, message: Said) -> Line:
+    """A message with an id that it has whenever it comes, so that it is written once."""
+    return Line(
+        message.role,
+        message.content,
+        speaker=message.sender_id,
+        at=_EPOCH + timedelta(milliseconds=message.timestamp),
+        id=uuid_at(message.timestamp, stored, message.sender_id, message.role, message.content),
+    )

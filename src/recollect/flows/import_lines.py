@@ -1,0 +1,166 @@
+"""The lines of an import: read one at a time, and checked before anything of them is stored."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, BinaryIO
+from uuid import UUID
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.memory.records import KINDS, Kind
+from recollect.storage.columns import Column
+
+# A text of 16 MB, were every character of it escaped.
+MAX_LINE_BYTES = 6 * checks.MAX_TEXT_BYTES + checks.MAX_METADATA_BYTES
+
+# Beyond this, other programs that read JSON would change an id, and a counter moved there would soon be at its end.
+LARGEST_ID = 2**53
+
+_KINDS = {kind.name: kind for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is a JSON object: where it stands, how long it is, and what it says."""
+
+    number: int
+    text: str
+    size: int
+    fields: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return f"line {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """One line that is not."""
+
+    number: int
+    size: int
+    reason: str
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return f"line {self.number}"
+
+
+def read(file: BinaryIO) -> Iterator[Line | BadLine]:
+    """Every line that is not blank."""
+    number = 0
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        size = len(raw)
+        if size > MAX_LINE_BYTES:
+            size += _skip_rest(file)
+            yield BadLine(number, size, f"the line is longer than {MAX_LINE_BYTES // 2**20} MB")
+        elif raw.strip():
+            yield _parsed(number, raw)
+
+
+def _skip_rest(file: BinaryIO) -> int:
+    skipped = 0
+    while part := file.readline(MAX_LINE_BYTES):
+        skipped += len(part)
+        if part.endswith(b"\n"):
+            break
+    return skipped
+
+
+def _parsed(number: int, raw: bytes) -> Line | BadLine:
+    try:
+        text = raw.decode().strip()
+        fields = json.loads(text)
+    except UnicodeDecodeError:
+        return BadLine(number, len(raw), "the line is not UTF-8")
+    except RecursionError:
+        return BadLine(number, len(raw), "the line is nested too deeply")
+    except ValueError as problem:
+        return BadLine(number, len(raw), f"the line is not JSON, or was cut off: {problem}")
+    if not isinstance(fields, dict):
+        return BadLine(number, len(raw), "the line is not a JSON object")
+    return Line(number, text, len(raw), fields)
+
+
+def kind_of(fields: Mapping[str, Any]) -> Kind:
+    """Which kind of record a line says it is."""
+    name = fields.get("kind")
+    if not isinstance(name, str) or name not in _KINDS:
+        raise Invalid(f"kind is {name!r}, which is not a kind of record")
+    return _KINDS[name]
+
+
+def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
+    """Whether a record has every field of its kind, no other, and in each what can stand there."""
+    if missing := columns.keys() - fields.keys():
+        raise Invalid(f"the record has no {', '.join(sorted(missing))}")
+    if unknown := fields.keys() - columns.keys() - {"kind"}:
+        raise Invalid(f"a {fields['kind']} has no field {', '.join(sorted(unknown))}")
+    for name, column in columns.items():
+        value = fields[name]
+        if value is None:
+            if not column.optional:
+                raise Invalid(f"{name} must not be null")
+        elif column.type in _FORMS:
+            what, fits = _FORMS[column.type]
+            if not fits(value):
+                raise Invalid(f"{name} must be {what}")
+        if column.counted and not 0 < fields[name] <= LARGEST_ID:
+            raise Invalid(f"{name} must be between 1 and {LARGEST_ID}")
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _moment(value: object) -> bool:
+    return _parses(value, lambda text: datetime.fromisoformat(text).tzinfo is not None)
+
+
+def _day(value: object) -> bool:
+    return _parses(value, lambda text: date.fromisoformat(text).isoformat() == text)
+
+
+def _uuid(value: object) -> bool:
+    return _parses(value, lambda text: str(UUID(text)) == text)
+
+
+def _bytes(value: object) -> bool:
+    return _parses(value, lambda text: text == "\\x" + bytes.fromhex(text[2:]).hex())
+
+
+def _parses(value: object, fits: Callable[[str], bool]) -> bool:
+    try:
+        return isinstance(value, str) and fits(value)
+    except ValueError:
+        return False
+
+
+def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+_FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "text": ("text", lambda value: isinstance(value, str)),
+    "uuid": ("a UUID, written in lower case with hyphens", _uuid),
+    "bigint": ("a whole number", _whole),
+    "integer": ("a whole number", _whole),
+    "double precision": ("a number", _number),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "timestamp with time zone": ("a moment with its offset, as in 2024-05-01T12:00:00+00:00", _moment),
+    "date": ("a day, as in 2024-05-01", _day),
+    "bytea": ("bytes in hexadecimal behind \\x, in lower case", _bytes),
+    "bigint[]": ("a list of whole numbers", _list_of(_whole)),
+    f"vector({checks.EMBEDDING_DIMENSIONS})": ("a list of numbers", _list_of(_number)),
+}
+"""What a value of a type must be. What JSON columns hold is anybody's, and what is not named the database checks."""

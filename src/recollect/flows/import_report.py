@@ -1,0 +1,57 @@
+"""What an import did: how many records of each kind, and what was refused where."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from recollect.errors import Conflict, Invalid, LimitReached
+
+# More refusals than this are counted, not kept.
+MAX_TOLD = 1000
+
+Progress = Callable[[int], None]
+"""Hears how many bytes of the file were done since it was last told."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is wrong, and where: "line 12" or "record 3"."""
+
+    place: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Report:
+    """Grows while an import goes on."""
+
+    namespace: str
+    added: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, place: str, reason: object) -> None:
+        """Count what could not be taken, and keep why."""
+        self.refused += 1
+        if len(self.refusals) < MAX_TOLD:
+            self.refusals.append(Refusal(place, str(reason)))
+
+
+async def each_alone_if_not_together(
+    records: Sequence[T],
+    store: Callable[[Sequence[T]], Awaitable[None]],
+    refuse: Callable[[T, Exception], None],
+) -> None:
+    """Store records in one transaction; if one of them cannot be, each in its own, and refuse those that cannot."""
+    try:
+        await store(records)
+    except (Invalid, Conflict, LimitReached) as problem:
+        if len(records) == 1:
+            refuse(records[0], problem)
+            return
+        for record in records:
+            await each_alone_if_not_together([record], store, refuse)

@@ -1,0 +1,156 @@
+"""Import: records come back with the ids they had, each batch in one transaction with what finds them again."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, BinaryIO
+
+from recollect import checks
+from recollect.errors import Conflict, Invalid
+from recollect.flows.exporting import END, FORMAT, VERSION
+from recollect.flows.import_lines import BadLine, Line, check, kind_of, read
+from recollect.flows.import_report import Progress, Report, each_alone_if_not_together
+from recollect.flows.record_sources import FOUND, sources
+from recollect.memory.passages import Passages
+from recollect.memory.records import KINDS, MESSAGE, Kind, Outcome, Records
+from recollect.memory.sessions import Holder, Sessions
+from recollect.storage.columns import Column, columns, move_on
+from recollect.storage.database import Database, Transaction
+
+BATCH_RECORDS = 200
+BATCH_BYTES = 4 * 1024 * 1024
+
+_REASONS = {
+    Outcome.DIFFERENT: "is there already, and not the same: it stays as it is. Import into another namespace",
+    Outcome.CLASH: "cannot be added, because a record with another id has its place. Import into another namespace",
+}
+
+
+class Importing:
+    """Adds what is not there. What is there stays as it is, so an import that was stopped is simply run again."""
+
+    def __init__(
+        self,
+        database: Database,
+        records: Records,
+        sessions: Sessions,
+        passages: Passages,
+        written: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._records = records
+        self._sessions = sessions
+        self._passages = passages
+        self._written = written
+
+    async def run(self, file: BinaryIO, namespace: str | None = None, progress: Progress | None = None) -> Report:
+        """Import an export, into the namespace it came from or into another.
+
+        A record that cannot be taken is refused alone. Found by its words at once; by its meaning when the indexer has
+        passed.
+        """
+        lines = read(file)
+        origin = _header(lines)
+        namespace = checks.namespace(namespace or origin)
+        report = Report(namespace)
+        known = await columns(self._database, [kind.table for kind in KINDS])
+        for kind, batch in _batches(_records(lines, known, report)):
+            store = partial(self._store, namespace, kind, known[kind.table], report)
+            await each_alone_if_not_together(batch, store, lambda line, problem: report.refuse(line.place, problem))
+            if progress is not None:
+                progress(sum(line.size for line in batch))
+        self._written()
+        return report
+
+    async def add(
+        self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[str, ...], Outcome]:
+        """Add those of some records that are not there, and make them findable; tells of each."""
+        outcomes = await self._records.restore(tx, kind, texts)
+        added = [record for record in fields if outcomes[kind.named(record)] is Outcome.ADDED]
+        if kind in FOUND and added:
+            holders: dict[str, Holder] = {}
+            if kind is MESSAGE:
+                holders = await self._sessions.holders(tx, {record["session_id"] for record in added})
+            # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
+            # as slow as the first time.
+            await self._passages.add(tx, await asyncio.to_thread(sources, kind, added, holders))
+        return outcomes
+
+    async def _store(
+        self,
+        namespace: str,
+        kind: Kind,
+        known: Mapping[str, Column],
+        report: Report,
+        batch: Sequence[Line],
+    ) -> None:
+        if len({kind.named(line.fields) for line in batch}) < len(batch):
+            raise Conflict("Two lines of a batch are of the same record: one after the other")
+        for column in known.values():
+            if column.counted:
+                # Before the rows are there: whoever stops us in between, nobody gets an id twice.
+                highest = max(line.fields[column.name] for line in batch)
+                await move_on(self._database, kind.table, column.name, highest)
+        async with self._database.transaction(namespace) as tx:
+            outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
+        for line in batch:
+            outcome = outcomes[kind.named(line.fields)]
+            if outcome is Outcome.ADDED:
+                report.added[kind.name] += 1
+            elif outcome is Outcome.SAME:
+                report.known[kind.name] += 1
+            else:
+                name = " ".join((kind.name, *kind.named(line.fields)))
+                report.refuse(line.place, f"{name} {_REASONS[outcome]}")
+
+
+def _header(lines: Iterator[Line | BadLine]) -> str:
+    first = next(lines, None)
+    if not isinstance(first, Line) or first.fields.get("kind") != FORMAT:
+        raise Invalid("The file is not an export of Recollect. For files of other programs say which: --from")
+    if first.fields.get("version") != VERSION:
+        raise Invalid(
+            f"The file is an export of version {first.fields.get('version')!r}, and this Recollect reads {VERSION}: "
+            "import it with the version of Recollect that wrote it, or a later one"
+        )
+    namespace = first.fields.get("namespace")
+    if not isinstance(namespace, str):
+        raise Invalid("The first line of the file does not say which namespace it is of")
+    return namespace
+
+
+def _records(
+    lines: Iterator[Line | BadLine], known: Mapping[str, Mapping[str, Column]], report: Report
+) -> Iterator[tuple[Kind, Line]]:
+    """The lines that are whole records; the others are refused."""
+    ended = False
+    for line in lines:
+        try:
+            if isinstance(line, BadLine):
+                raise Invalid(line.reason)
+            if line.fields.get("kind") == END:
+                ended = True
+                continue
+            kind = kind_of(line.fields)
+            check(line.fields, known[kind.table])
+        except Invalid as problem:
+            report.refuse(line.place, problem)
+        else:
+            yield kind, line
+    if not ended:
+        report.refuse("the end", "the last line of an export is missing: the file was cut off")
+
+
+def _batches(records: Iterator[tuple[Kind, Line]]) -> Iterator[tuple[Kind, list[Line]]]:
+    """Records that follow each other and are of one kind, as many as go into a transaction."""
+    batch: list[Line] = []
+    kind, size = KINDS[0], 0
+    for kind_of_next, line in records:
+        if batch and (kind_of_next is not kind or len(batch) == BATCH_RECORDS or size + line.size > BATCH_BYTES):
+            yield kind, batch
+            batch, size = [], 0
+        kind, size = kind_of_next, size + line.size
+        batch.append(line)
+    if batch:
+        yield kind, batch

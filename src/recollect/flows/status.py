@@ -1,0 +1,190 @@
+"""Status: what an operator asks of a running memory, at a price that does not grow with it."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from recollect.flows.spending import Spending
+from recollect.inference.embedders import Embedders
+from recollect.memory import giants
+from recollect.memory.embedding_models import EmbeddingModels
+from recollect.memory.giants import Giants
+from recollect.memory.passages import Passages
+from recollect.memory.sizes import COUNTED, TABLES, Count, Sizes
+from recollect.storage import statistics
+from recollect.storage.database import Database
+from recollect.storage.migrate import ServerVersions, check_server
+from recollect.storage.statistics import Relation
+
+# An indexer that runs is done in seconds; a large import may keep it for a while.
+MAX_LAG_SECONDS = 300.0
+
+# The last part of a budget is out of reach: a request sets aside the most that it may take.
+BUDGET_SPENT = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many of a kind, and about how many bytes they take with their part of the indexes."""
+
+    rows: int
+    exact: bool
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Passages that are found by words but not yet by meaning, and how long the oldest of them has waited."""
+
+    waiting: int
+    exact: bool
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """Owners above the threshold, None being the whole namespace: with an index of their own, and still without."""
+
+    indexed: list[str | None]
+    without_index: list[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """The model that searches ask, if any, the one that the namespace moves to, and whether old vectors are left."""
+
+    active: str | None
+    next: str | None
+    leftovers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens of this day (UTC) that are spent or set aside, those allowed, and what each feature took."""
+
+    spent_today: int
+    daily_tokens: int
+    features: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where a namespace stands; `attention` has a sentence for everything that somebody should look at."""
+
+    namespace: str
+    server: ServerVersions
+    database_bytes: int
+    memory: dict[str, Size]
+    messages: dict[str, Count]
+    indexer: Backlog
+    giants: Large
+    embeddings: Embeddings
+    llm: Budget
+    keys: Count
+    users: Count
+    attention: list[str]
+
+
+class Status:
+    """Reads; nothing here waits for a model or changes a row."""
+
+    def __init__(
+        self,
+        database: Database,
+        passages: Passages,
+        giants: Giants,
+        models: EmbeddingModels,
+        embedders: Embedders,
+        spending: Spending,
+    ) -> None:
+        self._database = database
+        self._passages = passages
+        self._giants = giants
+        self._models = models
+        self._embedders = embedders
+        self._spending = spending
+        self._sizes = Sizes()
+
+    async def report(self, namespace: str) -> Report:
+        """Everything at once."""
+        tables = await statistics.relations(self._database)
+        async with self._database.reading(namespace) as db:
+            counts = await self._sizes.counts(db)
+            waiting, seconds = await self._passages.backlog(db, COUNTED + 1)
+        indexer = Backlog(waiting, waiting <= COUNTED, round(seconds, 1))
+        embeddings = await self._embeddings(namespace)
+        llm = await self._budget(namespace)
+        return Report(
+            namespace=namespace,
+            server=await check_server(self._database),
+            database_bytes=await statistics.database_bytes(self._database),
+            memory={
+                kind: _size(count, [tables[name] for name in TABLES[kind]]) for kind, count in counts.memory.items()
+            },
+            messages=counts.messages,
+            indexer=indexer,
+            giants=await self._large(namespace, embeddings.active, counts.memory["vectors"]),
+            embeddings=embeddings,
+            llm=llm,
+            keys=counts.keys,
+            users=counts.users,
+            attention=[*_lagging(indexer, embeddings), *_spent(llm)],
+        )
+
+    async def _embeddings(self, namespace: str) -> Embeddings:
+        async with self._database.reading(namespace) as db:
+            state = await self._models.state(db)
+        if state is None:
+            return Embeddings(self._embedders.model_id(self._embedders.name), None, leftovers=False)
+        return Embeddings(state.active, state.next, state.leftovers)
+
+    async def _budget(self, namespace: str) -> Budget:
+        features: Counter[str] = Counter()
+        for line in await self._spending.lines(namespace, days=1):
+            features[line.feature] += line.input_tokens + line.output_tokens
+        return Budget(await self._spending.spent_today(namespace), self._spending.daily_tokens, dict(features))
+
+    async def _large(self, namespace: str, model: str | None, vectors: Count) -> Large:
+        if model is None or vectors.rows <= giants.THRESHOLD:
+            return Large([], [])
+        async with self._database.reading(namespace) as db:
+            known = {giant.owner for giant in await self._giants.known(db) if giant.model == model}
+            if vectors.exact:
+                large = list(await self._giants.large_owners(db, model))
+        if not vectors.exact:
+            # Counting every owner would read every vector; who is large is frequent in the server's own sample.
+            frequent = await statistics.frequent_values(self._database, "passage_vectors", "owner", giants.THRESHOLD)
+            async with self._database.reading(namespace) as db:
+                large = [None, *await self._giants.large_among(db, model, frequent)]
+        return Large(_by_name(known), _by_name(set(large) - known))
+
+
+def _size(count: Count, tables: list[Relation]) -> Size:
+    """The namespace's share of the tables, by its share of their rows."""
+    of_all = max(tables[0].rows, count.rows)
+    total = sum(table.bytes for table in tables)
+    return Size(count.rows, count.exact, total * count.rows // of_all if of_all else 0)
+
+
+def _by_name(owners: set[str | None]) -> list[str | None]:
+    """The namespace itself comes first."""
+    return sorted(owners, key=lambda owner: (owner is not None, owner or ""))
+
+
+def _lagging(indexer: Backlog, embeddings: Embeddings) -> list[str]:
+    """Without a model everything waits, and nothing is amiss."""
+    if embeddings.active is None or indexer.oldest_seconds <= MAX_LAG_SECONDS:
+        return []
+    return [
+        f"The indexer lags: {indexer.waiting:,} passage(s) wait for their meaning, the oldest for "
+        f"{indexer.oldest_seconds / 60:,.0f} minutes. Is a server running with RECOLLECT_INDEXER on, and what does its "
+        "log say? `recollect index --wait` does the work now."
+    ]
+
+
+def _spent(llm: Budget) -> list[str]:
+    if llm.daily_tokens == 0 or llm.spent_today < BUDGET_SPENT * llm.daily_tokens:
+        return []
+    return [
+        f"The token budget of today is spent: {llm.spent_today:,} of {llm.daily_tokens:,}. Until midnight (UTC) "
+        "providers are not asked; RECOLLECT_LLM_DAILY_TOKENS raises it, `recollect usage` says who spent it."
+    ]

@@ -1,0 +1,101 @@
+"""What the database knows of our tables: their columns, their order, who sees their rows, which ids they gave out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+from recollect.errors import Misconfigured
+from recollect.storage.database import Connection
+from recollect.storage.migrate import migrations
+
+# Another program may keep tables beside ours, so ours are those that a migration makes.
+_CREATED = re.compile(r"^create table (\w+)", re.M)
+
+# The server writes the statements itself, and quotes the names. Generated columns are left out: nobody may write them.
+# Namespaces are found by steps from one to the next through the primary key, which leads with them.
+_TABLES = """
+select c.relname as name, c.oid::regclass::text as quoted,
+       array_agg(a.attname::text order by a.attnum) as columns,
+       format('select %s from %s', string_agg(quote_ident(a.attname), ', ' order by a.attnum), c.oid::regclass) as rows,
+       format('select exists (select from %s)', c.oid::regclass) as has_rows,
+       format(
+           'with recursive names as ('
+           || '(select namespace from %1$s order by namespace limit 1) union all '
+           || 'select (select t.namespace from %1$s t where t.namespace > n.namespace order by t.namespace limit 1) '
+           || 'from names n where n.namespace is not null'
+           || ') select namespace from names where namespace is not null',
+           c.oid::regclass
+       ) as namespaces,
+       c.relforcerowsecurity as forced, row_security_active(c.oid) as guarded,
+       pg_has_role(c.relowner, 'usage') as owned, greatest(c.reltuples, 0)::bigint as estimate
+from pg_class c
+join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[])
+group by c.oid
+order by c.relname
+"""
+_REFERENCES = """
+select distinct c.relname as child, p.relname as parent
+from pg_constraint k
+join pg_class c on c.oid = k.conrelid
+join pg_class p on p.oid = k.confrelid
+where k.contype = 'f' and k.conrelid <> k.confrelid and c.relnamespace = current_schema()::regnamespace
+"""
+_COUNTERS = """
+select c.relname as on_table, a.attname as on_column,
+       pg_sequence_last_value(pg_get_serial_sequence(c.oid::regclass::text, a.attname)::regclass) as last
+from pg_class c
+join pg_attribute a on a.attrelid = c.oid and a.attidentity <> ''
+where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[])
+order by c.relname
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One of our tables, with statements that ask for its rows, whether it has any, and whose they are."""
+
+    name: str
+    quoted: str
+    columns: list[str]
+    rows: str
+    has_rows: str
+    namespaces: str
+    forced: bool
+    guarded: bool
+    """Whether row-level security keeps rows from this role."""
+    owned: bool
+    estimate: int
+
+
+async def tables(connection: Connection) -> list[Table]:
+    """Every table of ours that there is, each behind those that it refers to."""
+    ours = sorted({name for migration in migrations() for name in _CREATED.findall(migration.text)})
+    found = {row["name"]: Table(**row) for row in await connection.fetch(_TABLES, ours)}
+    parents: dict[str, set[str]] = {name: set() for name in found}
+    for row in await connection.fetch(_REFERENCES):
+        if row["child"] in found and row["parent"] in found:
+            parents[row["child"]].add(row["parent"])
+    return [found[name] for name in TopologicalSorter(parents).static_order()]
+
+
+async def counters(connection: Connection, of: Sequence[Table]) -> list[tuple[str, str, int]]:
+    """Table, column and the last id of every identity that was used."""
+    rows = await connection.fetch(_COUNTERS, [table.name for table in of])
+    return [(row["on_table"], row["on_column"], row["last"]) for row in rows if row["last"] is not None]
+
+
+async def lift(connection: Connection, table: Table) -> None:
+    """Within this transaction, let the owner see all rows. Others wait for the table until the transaction ends."""
+    if not table.owned:
+        raise Misconfigured(
+            f"This role does not own the table {table.name}, and row-level security hides rows from it: "
+            "use the role that owns the tables, or one with BYPASSRLS"
+        )
+    await connection.execute(f"alter table {table.quoted} no force row level security")
+
+
+async def force(connection: Connection, table: Table) -> None:
+    """Bind the owner again."""
+    await connection.execute(f"alter table {table.quoted} force row level security")

@@ -1,0 +1,50 @@
+"""What may stand in the columns of our tables, and the ids that the database counts up by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.storage.database import Database
+
+# Ids that are given out anew stay this far from those that were brought along, so that whoever takes some at this very
+# moment does not meet them.
+MARGIN = 1000
+
+_COLUMNS = """
+select c.relname as on_table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type,
+       not a.attnotnull as optional, a.attidentity <> '' as counted
+from pg_class c
+join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[]) and a.attname <> 'namespace'
+order by c.relname, a.attnum
+"""
+_MOVE_ON = """
+select setval(counter.name, $3::bigint + $4::bigint)
+from (select pg_get_serial_sequence($1, $2)::regclass as name) as counter
+where coalesce(pg_sequence_last_value(counter.name), 0) < $3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column beside the namespace: its type as the database calls it; `counted` ones get a number by themselves."""
+
+    name: str
+    type: str
+    optional: bool
+    counted: bool
+
+
+async def columns(database: Database, tables: Sequence[str]) -> dict[str, dict[str, Column]]:
+    """The columns of some tables, by table and name."""
+    async with database.unscoped() as connection:
+        rows = await connection.fetch(_COLUMNS, list(tables))
+    found: dict[str, dict[str, Column]] = {table: {} for table in tables}
+    for row in rows:
+        found[row["on_table"]][row["name"]] = Column(row["name"], row["type"], row["optional"], row["counted"])
+    return found
+
+
+async def move_on(database: Database, table: str, column: str, highest: int) -> None:
+    """Let no new row take an id up to this one, in any namespace: the counter is shared by all."""
+    async with database.unscoped() as connection:
+        await connection.execute(_MOVE_ON, table, column, highest, MARGIN)

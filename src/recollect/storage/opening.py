@@ -1,0 +1,46 @@
+"""Opens the database that the settings name, starting the embedded server if they name no other."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from recollect.settings import Settings
+from recollect.storage import embedded
+from recollect.storage.database import Database
+
+
+@asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[Database]:
+    """A database with no promise about its schema."""
+    async with AsyncExitStack() as resources:
+        if settings.database_url is not None:
+            target = {"dsn": settings.database_url.get_secret_value()}
+        else:
+            home = settings.data_dir or embedded.default_home()
+            lease = await _leased(home)
+            resources.callback(lease.release)
+            target = lease.connection.target
+        database = await Database.open(
+            target,
+            pooling=settings.database_pooling,
+            connections=settings.database_connections,
+            timeout=settings.database_timeout_seconds,
+        )
+        resources.push_async_callback(database.close)
+        yield database
+
+
+async def _leased(home: Path) -> embedded.Lease:
+    """A lease, taken in a thread; a caller that is cancelled meanwhile must not leave it taken."""
+    starting = asyncio.ensure_future(asyncio.to_thread(embedded.start, home))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_release_unwanted)
+        raise
+
+
+def _release_unwanted(starting: "asyncio.Future[embedded.Lease]") -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        starting.result().release()

@@ -1,0 +1,241 @@
+"""The contract's short-term memory, every example over a real socket, in both of its stores."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+from uuid import UUID
+
+import httpx
+import pytest
+
+from recollect.engine import Engine
+from recollect.flows.remember import Line, Turn
+from recollect.settings import Settings
+from tests.rest_servers import serving
+from tests.valkey import shared_url, stoppable, url_of, with_redis
+
+MESSAGES = "/stm/abc123/messages"
+CONTEXT = "/stm/abc123/context"
+CONFIG = "/stm/abc123/config"
+SESSION = "/stm/abc123"
+
+EXAMPLE = {
+    "messages": [
+        {"role": "user", "content": "Hello, how are you?", "metadata": {"source": "chat-ui"}},
+        {"role": "assistant", "content": "I'm doing well, thanks!"},
+    ]
+}
+CONFIG_EXAMPLE = {"strategy": "token_threshold", "max_messages": 100, "max_tokens": 4000}
+FIELDS = {"id", "role", "content", "metadata", "timestamp", "token_count"}
+NO_REDIS = {"detail": "Redis not initialized"}
+
+
+@pytest.fixture
+def pooling() -> Literal["session"]:
+    return "session"
+
+
+@pytest.fixture(params=["postgresql", "redis"])
+async def http(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    stored = settings if request.param == "postgresql" else with_redis(settings, shared_url())
+    async with serving(await Engine.open(stored)) as client:
+        yield client
+
+
+def ok(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+async def add(http: httpx.AsyncClient, *contents: str) -> list[dict[str, Any]]:
+    body = {"messages": [{"role": "user", "content": content} for content in contents]}
+    added: list[dict[str, Any]] = ok(await http.post(MESSAGES, json=body))["messages"]
+    return added
+
+
+async def test_adding_messages(http: httpx.AsyncClient) -> None:
+    began = time.time()
+    answer = ok(await http.post(MESSAGES, json=EXAMPLE))
+    assert set(answer) == {"session_id", "added", "messages"}
+    assert (answer["session_id"], answer["added"]) == ("abc123", 2)
+    first, second = answer["messages"]
+    assert set(first) == set(second) == FIELDS
+    assert (first["role"], first["content"]) == ("user", "Hello, how are you?")
+    assert (first["metadata"], first["token_count"]) == ({"source": "chat-ui"}, 6)
+    assert (second["role"], second["metadata"]) == ("assistant", None)
+    assert UUID(first["id"]) != UUID(second["id"])
+    for message in (first, second):
+        assert isinstance(message["timestamp"], float)
+        assert began - 60 < message["timestamp"] < time.time() + 60
+
+
+async def test_retrieving_messages(http: httpx.AsyncClient) -> None:
+    added = await add(http, "Hello")
+    answer = ok(await http.get(MESSAGES))
+    assert answer == {"session_id": "abc123", "messages": added}
+    (message,) = answer["messages"]
+    assert set(message) == FIELDS
+    assert (message["content"], message["metadata"], message["token_count"]) == ("Hello", None, 1)
+
+
+async def test_the_limit_takes_the_most_recent_messages(http: httpx.AsyncClient) -> None:
+    added = await add(http, *(f"message {n}" for n in range(5)))
+    assert ok(await http.get(MESSAGES, params={"limit": 2}))["messages"] == added[3:]
+    assert ok(await http.get(MESSAGES, params={"limit": 99}))["messages"] == added
+    assert ok(await http.get(MESSAGES))["messages"] == added
+
+
+async def test_the_context_is_a_sliding_window_unless_something_else_is_set(http: httpx.AsyncClient) -> None:
+    added = await add(http, *(f"message {n}" for n in range(60)))
+    answer = ok(await http.get(CONTEXT))
+    assert answer == {
+        "session_id": "abc123",
+        "messages": added[-50:],
+        "strategy": "sliding_window",
+        "total_tokens": sum(message["token_count"] for message in added[-50:]),
+    }
+    ok(await http.put(CONFIG, json={"max_messages": 3}))
+    assert ok(await http.get(CONTEXT))["messages"] == added[-3:]
+
+
+async def test_over_the_threshold_the_older_sixty_percent_become_a_summary(http: httpx.AsyncClient) -> None:
+    ok(await http.put(CONFIG, json={"strategy": "token_threshold", "max_tokens": 150}))
+    added = await add(
+        http, *(f"On day {n} Ann saw {n + 3} birds, and wrote them all down in her book." for n in range(10))
+    )
+    answer = ok(await http.get(CONTEXT))
+    assert set(answer) == {"session_id", "messages", "strategy", "total_tokens"}
+    assert answer["strategy"] == "token_threshold"
+    summary, *rest = answer["messages"]
+    assert rest == added[6:]
+    assert set(summary) == FIELDS
+    assert summary["role"] == "summary"
+    assert summary["metadata"] == {
+        "summary_method": "extractive",
+        "summarized_messages": 6,
+        "first_message_id": added[0]["id"],
+        "last_message_id": added[5]["id"],
+    }
+    assert "Ann" in summary["content"]
+    assert answer["total_tokens"] == sum(message["token_count"] for message in answer["messages"]) <= 150
+    assert ok(await http.get(MESSAGES))["messages"] == answer["messages"]
+
+
+async def test_deleting_a_session(http: httpx.AsyncClient) -> None:
+    await add(http, "Hello")
+    ok(await http.put(CONFIG, json=CONFIG_EXAMPLE))
+    assert ok(await http.delete(SESSION)) == {"session_id": "abc123", "deleted": True}
+    assert ok(await http.get(MESSAGES)) == {"session_id": "abc123", "messages": []}
+    assert ok(await http.get(CONTEXT))["strategy"] == "sliding_window"
+    assert ok(await http.delete(SESSION)) == {"session_id": "abc123", "deleted": False}
+
+
+async def test_configuring_a_session(http: httpx.AsyncClient) -> None:
+    assert ok(await http.put(CONFIG, json=CONFIG_EXAMPLE)) == {"session_id": "abc123", "config": CONFIG_EXAMPLE}
+    assert ok(await http.get(CONTEXT))["strategy"] == "token_threshold"
+
+
+async def test_what_a_configuration_leaves_out_is_null_and_follows_the_default(http: httpx.AsyncClient) -> None:
+    ok(await http.put(CONFIG, json=CONFIG_EXAMPLE))
+    answer = ok(await http.put(CONFIG, json={"max_tokens": 100}))
+    assert answer["config"] == {"strategy": None, "max_messages": None, "max_tokens": 100}
+    assert ok(await http.get(CONTEXT))["strategy"] == "sliding_window"
+
+
+async def test_a_session_that_nobody_wrote_to_is_an_empty_buffer(http: httpx.AsyncClient) -> None:
+    assert ok(await http.get(MESSAGES)) == {"session_id": "abc123", "messages": []}
+    assert ok(await http.get(CONTEXT)) == {
+        "session_id": "abc123",
+        "messages": [],
+        "strategy": "sliding_window",
+        "total_tokens": 0,
+    }
+    assert ok(await http.post(MESSAGES, json={"messages": []})) == {
+        "session_id": "abc123",
+        "added": 0,
+        "messages": [],
+    }
+
+
+async def test_every_role_of_the_contract_is_kept(http: httpx.AsyncClient) -> None:
+    roles = ["user", "assistant", "system", "summary"]
+    body = {"messages": [{"role": role, "content": "Hello"} for role in roles]}
+    ok(await http.post(MESSAGES, json=body))
+    assert [message["role"] for message in ok(await http.get(MESSAGES))["messages"]] == roles
+
+
+async def test_messages_that_cannot_be_used_are_refused_and_none_is_added(http: httpx.AsyncClient) -> None:
+    usable = {"role": "user", "content": "Hello"}
+    for messages in (
+        None,
+        "Hello",
+        [{"role": "user"}],
+        [{"content": "Hello"}],
+        [usable | {"role": "tool"}],
+        [usable, usable | {"content": " "}],
+        [usable, usable | {"content": "NUL\x00"}],
+        [usable | {"metadata": ["no object"]}],
+        [usable | {"metadata": {"a": "NUL\x00"}}],
+    ):
+        answer = await http.post(MESSAGES, json={"messages": messages})
+        assert (answer.status_code, bool(answer.json()["detail"])) == (422, True), messages
+    assert (await http.post(MESSAGES, json={})).status_code == 422
+    assert ok(await http.get(MESSAGES))["messages"] == []
+
+
+async def test_settings_and_limits_that_cannot_be_used_are_refused(http: httpx.AsyncClient) -> None:
+    unusable: list[Any] = [{"strategy": "forget"}, {"max_messages": 0}, {"max_tokens": -1}, {"max_tokens": 2**31}, []]
+    for config in unusable:
+        assert (await http.put(CONFIG, json=config)).status_code == 422, config
+    for limit in ("0", "-1", "many", "1.5", str(2**31)):
+        assert (await http.get(MESSAGES, params={"limit": limit})).status_code == 422, limit
+
+
+async def test_what_other_doors_wrote_is_shown_in_the_contracts_words(settings: Settings, namespace: str) -> None:
+    engine = await Engine.open(settings)
+    async with serving(engine) as http:
+        lines = (Line("tool", "42"), Line("user", "Hello", "[1, 2]"))
+        await engine.remember.turn(namespace, Turn("abc123", lines, opens_for="ann"))
+        shown = ok(await http.get(MESSAGES))["messages"]
+    assert [(message["role"], message["metadata"]) for message in shown] == [
+        ("system", None),
+        ("user", {"value": [1, 2]}),
+    ]
+
+
+async def test_the_defaults_of_the_deployment_hold_for_every_session(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STM_STRATEGY", "token_threshold")
+    monkeypatch.setenv("STM_MAX_TOKENS", "20")
+    monkeypatch.setenv("RECOLLECT_STM_MAX_MESSAGES", "2")
+    async with serving(await Engine.open()) as http:
+        await add(http, *(f"Ann saw {n} birds in the old park today." for n in range(5)))
+        answer = ok(await http.get(CONTEXT))
+        assert (answer["strategy"], answer["messages"][0]["role"]) == ("token_threshold", "summary")
+        ok(await http.put(CONFIG, json={"strategy": "sliding_window"}))
+        assert len(ok(await http.get(CONTEXT))["messages"]) == 2
+
+
+async def test_without_redis_it_says_so_and_recovers_without_a_restart(settings: Settings) -> None:
+    with stoppable() as server:
+        async with serving(await Engine.open(with_redis(settings, url_of(server)))) as http:
+
+            async def refused() -> None:
+                for answer in (
+                    await http.post(MESSAGES, json=EXAMPLE),
+                    await http.get(MESSAGES),
+                    await http.get(CONTEXT),
+                    await http.put(CONFIG, json=CONFIG_EXAMPLE),
+                    await http.delete(SESSION),
+                ):
+                    assert (answer.status_code, answer.json()) == (503, NO_REDIS)
+
+            await refused()
+            server.start()
+            added = ok(await http.post(MESSAGES, json=EXAMPLE))["messages"]
+            server.stop()
+            await refused()
+            server.start()
+            assert ok(await http.get(MESSAGES))["messages"] == added

@@ -1,0 +1,39 @@
+"""`recollect memories`: the list, the history, and undo, as a process of their own."""
+
+import subprocess
+import sys
+from typing import Literal
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.memory.memories import Holder
+
+
+@pytest.fixture
+def pooling() -> Literal["session"]:
+    return "session"
+
+
+def recollect(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "recollect", "memories", *arguments], capture_output=True, text=True, timeout=120
+    )
+
+
+async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, namespace: str) -> None:
+    ann = Holder(user_id="ann")
+    old = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", ann)).memory
+    new = (await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann)).memory
+    async with engine.database.transaction(namespace) as tx:
+        await engine.memories._supersede(tx, [old], new)
+    undone = recollect("undo", str(old.id))
+    assert (undone.returncode, undone.stdout) == (0, "Back in force: Ann lives in Berlin.\n")
+    listed = recollect("list", "--user", "ann").stdout
+    assert str(old.id) in listed
+    assert "Ann lives in Lisbon." in listed
+    history = recollect("history", str(old.id)).stdout
+    assert [word for word in ("create", "supersede", "undo") if word in history] == ["create", "supersede", "undo"]
+    refused = recollect("undo", str(old.id))
+    assert refused.returncode == 2
+    assert refused.stderr == f"recollect: Memory {old.id} is not superseded: there is nothing to undo\n"

@@ -1,0 +1,94 @@
+"""`recollect embeddings` and what `doctor` says of models, run as a user runs them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.settings import Settings
+from tests.flows.talk import say_all
+from tests.llm_servers import Failure, ProviderServer, provider_server
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+OPENAI = "openai:text-embedding-3-small"
+pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+
+
+@pytest.fixture
+def provider() -> Iterator[ProviderServer]:
+    with provider_server() as provider:
+        yield provider
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    env = os.environ | environment
+    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=env)
+
+
+async def test_a_switch_is_told_and_the_next_command_searches_by_the_new_model(
+    engine: Engine, namespace: str, provider: ProviderServer
+) -> None:
+    await say_all(engine, namespace, "ann", "The ferry leaves at nine.", "We sold the boat.")
+    await engine.indexer.flush(namespace)
+    command = [str(RECOLLECT), "embeddings", "switch", OPENAI]
+    env = os.environ | provider.environment()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as switching:
+        assert switching.stdout is not None
+        assert next((line for line in switching.stdout if "You may leave now" in line), None) is not None
+        switching.send_signal(signal.SIGINT)
+        switching.communicate(timeout=60)
+    assert switching.returncode == 130
+    status = run("embeddings", "status", **provider.environment()).stdout
+    assert f"searches ask {OPENAI}" in status
+    assert "left over" in status
+    found = run("recall", "When does the ferry leave?", **provider.environment()).stdout
+    assert "The ferry leaves at nine." in found
+    assert "words alone" not in found
+    assert "words alone decided" in run("recall", "When does the ferry leave?").stdout
+    assert "set RECOLLECT_OPENAI_API_KEY" in run("doctor").stdout
+
+
+def test_a_model_in_use_is_left_as_it_is(settings: Settings, namespace: str) -> None:
+    result = run("embeddings", "switch", "local")
+    assert result.returncode == 0, result.stderr
+    assert f"Namespace '{namespace}' is with all-MiniLM-L6-v2-onnx-int8 already." in result.stdout
+
+
+def test_another_model_and_a_missing_key_are_one_sentence(settings: Settings) -> None:
+    unknown = run("embeddings", "switch", "openai:gpt-4o")
+    assert unknown.returncode == 2
+    assert f"MODEL must be one of local, {OPENAI}" in unknown.stderr
+    keyless = run("embeddings", "switch", OPENAI)
+    assert keyless.returncode == 1
+    assert "API key not configured: set RECOLLECT_OPENAI_API_KEY" in keyless.stderr
+
+
+async def test_what_cannot_be_embedded_now_is_stored_all_the_same(
+    engine: Engine, namespace: str, provider: ProviderServer
+) -> None:
+    provider.answer = lambda asked: Failure(400, message="Not today.")
+    stored = run("remember", "Otters hold hands.", RECOLLECT_EMBEDDING_MODEL=OPENAI, **provider.environment())
+    assert stored.returncode == 0, stored.stderr
+    assert "found by its words only so far" in stored.stderr
+    assert "Otters hold hands." in run("recall", "otters").stdout
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({}, "RECOLLECT_LLM is not set"),
+        ({"RECOLLECT_LLM": "openai:gpt-4o-mini", "OPENAI_API_KEY": "sk-x"}, "openai:gpt-4o-mini, at most 1,000,000"),
+        ({"RECOLLECT_LLM": "anthropic:claude-haiku-4-5"}, "set RECOLLECT_ANTHROPIC_API_KEY"),
+        ({"RECOLLECT_LLM": "gpt-4o"}, "RECOLLECT_LLM: String should match"),
+    ],
+    ids=["none", "one", "without a key", "not a name"],
+)
+def test_doctor_says_what_writes(settings: Settings, environment: dict[str, str], sentence: str) -> None:
+    result = run("doctor", **environment)
+    assert sentence in result.stdout
+    assert "sk-x" not in result.stdout

@@ -1,0 +1,164 @@
+"""Two keys of two namespaces on one server: what one stores is not there for the other, through any route."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from recollect.doors.rest import gateway, health, ltm, stm
+from recollect.engine import Engine
+from tests.rest_servers import listening
+
+WORD = "zanzibar"
+SESSION, USER, CHAT = f"session-{WORD}", f"user-{WORD}", f"chat:{WORD}"
+SCOPES = ["current_chat", "resources", "all_user_memory"]
+
+
+class Asked:
+    """A client that keeps a list of the routes it has asked, so that none is left out."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+        self.routes: set[tuple[str, str]] = set()
+
+    async def ask(self, method: str, pattern: str, body: Any = None, **names: str) -> httpx.Response:
+        self.routes.add((method, pattern))
+        return await self._http.request(method, pattern.format(**names), json=body)
+
+    async def ok(self, method: str, pattern: str, body: Any = None, **names: str) -> Any:
+        answer = await self.ask(method, pattern, body, **names)
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+
+@asynccontextmanager
+async def with_key(engine: Engine, url: str, namespace: str) -> AsyncIterator[Asked]:
+    key = await engine.access.create_key(namespace)
+    headers = {"Authorization": f"Bearer {key.secret}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as http:
+        yield Asked(http)
+
+
+async def fill(owner: Asked) -> dict[str, str]:
+    """One of everything; returns the ids and the user's key."""
+    said = [{"role": "user", "content": WORD}]
+    await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
+    memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER}
+    memory_id = (await owner.ok("POST", "/ltm/memories", memory))["id"]
+    key = (await owner.ok("POST", "/users", {"user_id": USER}))["user_key"]
+    identity = {"user_id": USER, "user_key": key}
+    chat = [{"sender_id": USER, "role": "user", "timestamp": 1, "content": WORD}]
+    await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
+    await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
+    await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
+    return {"memory": memory_id, "key": key}
+
+
+async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace: str) -> None:
+    async with (
+        listening(engine) as url,
+        with_key(engine, url, f"{namespace}-one") as owner,
+        with_key(engine, url, f"{namespace}-two") as stranger,
+    ):
+        ids = await fill(owner)
+        assert await stranger.ok("GET", "/health") == {"status": "ok"}
+        assert (await stranger.ok("GET", "/ready"))["namespace"] == f"{namespace}-two"
+        await check_short_term(stranger)
+        await check_long_term(stranger, ids["memory"])
+        await check_gateway(stranger, ids["key"])
+        assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
+        assert (await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"]))["memory"]
+        routers = (health.router, stm.router, ltm.router, gateway.router)
+        routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+        assert stranger.routes >= {(method, route.path) for route in routes for method in route.methods or ()}
+
+
+async def check_short_term(stranger: Asked) -> None:
+    for route in ("messages", "context"):
+        seen = await stranger.ok("GET", "/stm/{session_id}/" + route, session_id=SESSION)
+        assert seen["messages"] == []
+    await stranger.ok("PUT", "/stm/{session_id}/config", {"max_messages": 1}, session_id=SESSION)
+    said = [{"role": "user", "content": "mine"}]
+    await stranger.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
+    seen = await stranger.ok("GET", "/stm/{session_id}/messages", session_id=SESSION)
+    assert [message["content"] for message in seen["messages"]] == ["mine"]
+    await stranger.ok("DELETE", "/stm/{session_id}", session_id=SESSION)
+
+
+async def check_long_term(stranger: Asked, memory_id: str) -> None:
+    assert (await stranger.ok("POST", "/ltm/memories/search", {"query": WORD, "user_id": USER}))["results"] == []
+    assert (await stranger.ok("GET", "/ltm/memories"))["results"] == []
+    for method, pattern, body in (
+        ("GET", "/ltm/memories/{memory_id}", None),
+        ("PUT", "/ltm/memories/{memory_id}", {"data": "mine now"}),
+        ("DELETE", "/ltm/memories/{memory_id}", None),
+        ("GET", "/ltm/memories/{memory_id}/history", None),
+    ):
+        answer = await stranger.ask(method, pattern, body, memory_id=memory_id)
+        assert answer.status_code == 404
+        assert WORD not in answer.text
+    own = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER}
+    assert (await stranger.ok("POST", "/ltm/memories", own))["id"] != memory_id
+
+
+async def check_gateway(stranger: Asked, key_of_owner: str) -> None:
+    """A user's key with a namespace key of another: refused. The same user id in another namespace: another user."""
+    own_key = (await stranger.ok("POST", "/users", {"user_id": USER}))["user_key"]
+    said = [{"sender_id": "x", "role": "user", "timestamp": 1, "content": "x"}]
+    search = {"query": WORD, "scope": SCOPES, "conversation_id": WORD}
+    requests: dict[str, dict[str, Any]] = {
+        "/memories/search": search,
+        "/memories/add": {"session_id": CHAT, "messages": said},
+        "/memories/flush": {"session_id": CHAT},
+        "/resources": {"resource_uri": f"file:{WORD}", "text": "x"},
+    }
+    for path, body in requests.items():
+        for wrong in (key_of_owner, own_key[:-1], "uk_unknown", WORD):
+            answer = await stranger.ask("POST", path, body | {"user_id": USER, "user_key": wrong})
+            assert answer.status_code == 401, path
+            assert wrong not in answer.text
+    found = await stranger.ok("POST", "/memories/search", search | {"user_id": USER, "user_key": own_key})
+    assert [result for result in found["results"] if result["source_scope"] != "all_user_memory"] == []
+    assert all("All about" in result["text"] for result in found["results"])
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+@pytest.mark.parametrize(
+    "strange",
+    ["a' or '1'='1", "..", "%2e%2e%2f", "a;drop table sessions", "x" * 300, "ñ/é", "%00", "a\\b", "日本", "{id}"],
+)
+async def test_a_strange_id_is_an_id_or_a_clear_refusal(engine: Engine, strange: str) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        for path in (f"/stm/{strange}/messages", f"/stm/{strange}/context", f"/ltm/memories/{strange}"):
+            answer = await http.get(path)
+            assert answer.status_code in (200, 307, 404, 422), (path, answer.text)
+            assert "Traceback" not in answer.text
+        said = {"messages": [{"role": "user", "content": "x"}]}
+        answer = await http.post(f"/stm/{strange}/messages", json=said)
+        assert answer.status_code in (200, 404, 405, 422)
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 422),
+        (b"", 422),
+        (b"\xff\xfe", 422),
+        (b'{"messages": "\xff", "category": "fact", "user_id": "u"}', 400),
+        (b'{"messages": "\\ud800", "category": "fact", "user_id": "u"}', 422),
+        (b'{"messages": "a\\u0000b", "category": "fact", "user_id": "u"}', 422),
+        (b'{"messages": 7, "category": "fact", "user_id": "u"}', 422),
+        (b"[" * 5000, 400),
+        (b'{"messages": "x", "category": "fact", "user_id": "u", "metadata": {"a": NaN}}', 422),
+    ],
+    ids=["half", "empty", "no UTF-8", "UTF-8 inside", "surrogate", "NUL", "a number", "deep", "NaN"],
+)
+async def test_a_body_that_cannot_be_read_is_refused_in_a_sentence(engine: Engine, body: bytes, status: int) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        answer = await http.post("/ltm/memories", content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code == status, answer.text
+        assert answer.json()["detail"]

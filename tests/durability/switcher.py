@@ -1,0 +1,29 @@
+"""A child process that moves one namespace to the model named on its command line, and says each step that it takes."""
+
+import asyncio
+import sys
+from datetime import timedelta
+
+import openai  # takes long, and a test wants to kill what comes after
+
+from recollect.engine import Engine
+from recollect.flows import embedding_switch
+from recollect.inference import providers
+
+
+async def main(model: str) -> None:
+    assert openai
+    embedding_switch.BATCH = embedding_switch.SWEEP_BATCH = 4
+    embedding_switch.GRACE = timedelta(0)
+    providers.EMBEDDINGS_PER_SECOND = 1000
+    engine = await Engine.open()
+    namespace = engine.settings.namespace
+    print("begin", flush=True)
+    await engine.embeddings.run(namespace, model, lambda done, total: print(done, total, flush=True))
+    print("switched", flush=True)
+    await engine.embeddings.sweep(namespace)
+    await engine.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,347 @@
+"""Export and import: the same state gives the same bytes, and comes back whole, wherever and however often."""
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.gateway import Owner, Said
+from recollect.flows.import_report import Report
+from recollect.flows.remember import Line, Turn
+from recollect.memory.memories import Holder
+from recollect.memory.records import KINDS, LEFT_OUT
+from recollect.settings import Settings
+from recollect.storage.embedded import Lease
+from tests.flows.talk import say, say_all
+from tests.storage.databases import empty_database, url
+from tests.storage.test_isolation import fill
+
+KILLS = 5
+
+
+@pytest.fixture
+def pooling(request: pytest.FixtureRequest) -> str:
+    """How connections are pooled matters to few of these tests."""
+    return str(getattr(request, "param", "session"))
+
+
+@pytest.fixture
+async def elsewhere(server: Lease, settings: Settings) -> AsyncIterator[Engine]:
+    """An engine on a database that has nothing in it."""
+    async with empty_database(server) as name:
+        place = SecretStr(url(server.connection, name))
+        engine = await Engine.open(settings.model_copy(update={"database_url": place}))
+        yield engine
+        await engine.close()
+
+
+async def exported(engine: Engine, namespace: str, user: str | None = None) -> list[str]:
+    return [line async for line in engine.exporting.lines(namespace, user)]
+
+
+async def imported(engine: Engine, lines: list[str], namespace: str | None = None) -> Report:
+    return await engine.importing.run(io.BytesIO("\n".join(lines).encode()), namespace)
+
+
+def kinds(lines: list[str]) -> Counter[str]:
+    return Counter(json.loads(line)["kind"] for line in lines[1:-1])
+
+
+def of_kind(lines: list[str], kind: str) -> list[dict[str, Any]]:
+    return [fields for line in lines if (fields := json.loads(line))["kind"] == kind]
+
+
+async def fill_richly(engine: Engine, namespace: str) -> None:
+    """Something of every kind, with every field in use somewhere."""
+    await fill(engine, namespace)
+    async with engine.database.transaction(namespace) as tx:
+        # These two were stored without what finds them, as no door does.
+        await tx._connection.execute("delete from insights where namespace = $1 and source_ids = '{1}'", namespace)
+        await tx._connection.execute("delete from episodes where namespace = $1", namespace)
+    await say_all(engine, namespace, "ann", *(f"On day {n} we sailed to Naxos." for n in range(230)), session="log")
+    line = Line(
+        "user", "Grüße: 日本語 and \u2028 a line of its own", '{"n": 1.50, "big": 123456789012345678901}', "Zoë"
+    )
+    await engine.remember.turn(namespace, Turn("Über", (line,), opens_for="ann"))
+    vector = json.dumps([0.1, -1e-05, 3.0] + [0.0] * 1533)
+    await engine.remember.document(namespace, "The ferry leaves at seven. " * 200, vector, '{"source": "timetable"}')
+    memory = await engine.memories.add(namespace, "Ann likes tea", "preference", Holder("ann", "agent"), {"a": [1]})
+    await engine.memories.update(namespace, str(memory.memory.id), "Ann likes coffee")
+    old = await engine.memories.add(namespace, "Ann lives in Rome", "fact", Holder("ann"))
+    gone = await engine.memories.add(namespace, "Ann is asleep", "fact", Holder("ann"))
+    await engine.memories.delete(namespace, str(gone.memory.id))
+    async with engine.database.transaction(namespace) as tx:
+        capability = engine.memories._memories
+        await capability.supersede(tx, old.memory, (await capability.find(tx, [memory.memory.id]))[memory.memory.id])
+        await engine.passages.remove_items(tx, "memory", [str(old.memory.id)])
+    owner = Owner(namespace, "ann", "app", "project")
+    await engine.gateway.put_resource(owner, "file:///a", "How to reef a sail", "Sailing", {"pages": 3})
+    await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])
+    await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
+    await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1990})
+
+
+async def passages(engine: Engine, namespace: str) -> list[tuple[Any, ...]]:
+    async with engine.database.reading(namespace) as db:
+        rows = await db._connection.fetch(
+            """
+            select p.kind, p.item_id, p.part, p.owner, p.agent_id, p.session_id, p.position, p.role, p.speaker,
+                   p.category, p.metadata, p.at, p.text, p.realm, w.kind, w.weights::text, cardinality(w.keys)
+            from passages p join passage_words w on w.namespace = p.namespace and w.id = p.id
+            where p.namespace = $1 order by p.kind, p.item_id, p.part
+            """,
+            namespace,
+        )
+    return [tuple(row) for row in rows]
+
+
+async def test_every_table_is_exported_or_left_out_for_a_reason(engine: Engine) -> None:
+    async with engine.database.unscoped() as connection:
+        rows = await connection.fetch(
+            "select relname from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
+        )
+    exported_tables = [kind.table for kind in KINDS]
+    assert sorted([*exported_tables, *LEFT_OUT]) == sorted(row["relname"] for row in rows)
+    assert all(LEFT_OUT.values())
+
+
+@pytest.mark.parametrize("pooling", ["session", "transaction"], indirect=True)
+async def test_what_is_exported_comes_back_the_same_in_another_database(
+    engine: Engine, elsewhere: Engine, namespace: str
+) -> None:
+    await fill_richly(engine, namespace)
+    lines = await exported(engine, namespace)
+    assert kinds(lines).keys() == {kind.name for kind in KINDS}
+    assert await exported(engine, namespace) == lines
+
+    report = await imported(elsewhere, lines)
+    assert (report.namespace, report.refusals) == (namespace, [])
+    assert report.added == kinds(lines)
+    assert await exported(elsewhere, namespace) == lines
+    assert await passages(elsewhere, namespace) == await passages(engine, namespace)
+
+    found = await elsewhere.recall.recall(namespace, "When does the ferry leave?", top_k=1)
+    assert found.memories[0].kind == "document"
+    await elsewhere.indexer.flush(namespace)
+    assert (await elsewhere.recall.recall(namespace, "vessel departure time", top_k=3)).by_meaning
+
+    again = await imported(elsewhere, lines)
+    assert (again.added.total(), again.known, again.refusals) == (0, kinds(lines), [])
+    assert await exported(elsewhere, namespace) == lines
+
+
+async def test_an_import_into_another_namespace_leaves_both_with_the_same_records(
+    engine: Engine, namespace: str
+) -> None:
+    other = f"test-{uuid4()}"
+    await fill_richly(engine, namespace)
+    lines = await exported(engine, namespace)
+    assert (await imported(engine, lines, other)).refusals == []
+    assert (await exported(engine, other))[1:] == lines[1:]
+    assert (await exported(engine, namespace)) == lines
+
+
+async def test_new_ids_go_on_behind_those_that_were_imported(engine: Engine, elsewhere: Engine, namespace: str) -> None:
+    await fill_richly(engine, namespace)
+    lines = await exported(engine, namespace)
+    await imported(elsewhere, lines)
+    highest = {kind: max(record["id"] for record in of_kind(lines, kind)) for kind in ("insight", "episode")}
+    said = await elsewhere.cognition.store_dialogue(namespace, "new", "user", "Hello")
+    assert said.seq > max(record["seq"] for record in of_kind(lines, "message"))
+    assert (await elsewhere.cognition.compress(namespace, "A greeting", [said.seq])).insight.id > highest["insight"]
+    episode = await elsewhere.cognition.store_episode(namespace, "greet", 1.0, "wave")
+    assert episode.episode.id > highest["episode"]
+
+
+async def test_a_conversation_goes_on_where_it_was(engine: Engine, elsewhere: Engine, namespace: str) -> None:
+    await say_all(engine, namespace, "ann", "one", "two")
+    await imported(elsewhere, await exported(engine, namespace))
+    await say(elsewhere, namespace, "ann", "three")
+    async with elsewhere.database.reading(namespace) as db:
+        said = await elsewhere.log.recent(db, "talk", 10)
+    assert [(message.position, message.content) for message in said] == [(0, "one"), (1, "two"), (2, "three")]
+
+
+async def test_an_import_killed_at_random_points_ends_as_if_it_never_was(
+    engine: Engine, namespace: str, tmp_path: Path
+) -> None:
+    chance, other = random.Random(8), f"test-{uuid4()}"
+    await fill_richly(engine, namespace)
+    lines = await exported(engine, namespace)
+    file = tmp_path / "export.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    child = [sys.executable, "-m", "tests.durability.importer", str(file), other]
+    seen = [0]
+    for _ in range(KILLS):
+        with subprocess.Popen(child, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+            assert process.stdout is not None
+            for _ in range(chance.randrange(1, 12)):
+                assert process.stdout.readline() == "batch\n"
+            process.kill()
+        partly = await exported(engine, other)
+        assert set(partly[1:-1]) <= set(lines)
+        found = {row[1] for row in await passages(engine, other) if row[0] == "message"}
+        assert found == {record["id"] for record in of_kind(partly, "message")}
+        seen.append(len(partly))
+    assert seen == sorted(seen)
+    assert len(lines) > seen[-1] > seen[0]
+    done = subprocess.run(child, capture_output=True, text=True, env=os.environ, timeout=60)
+    assert done.stdout.endswith("done 0\n"), done.stderr
+    assert (await exported(engine, other))[1:] == lines[1:]
+    assert await passages(engine, other) == await passages(engine, namespace)
+
+
+async def test_an_export_shows_one_moment(engine: Engine, namespace: str) -> None:
+    await say_all(engine, namespace, "ann", *(f"before {n}" for n in range(250)))
+    lines = engine.exporting.lines(namespace)
+    seen = [await anext(lines) for _ in range(3)]
+    await say(engine, namespace, "ann", "meanwhile")
+    await engine.remember.document(namespace, "meanwhile too", None, None)
+    seen += [line async for line in lines]
+    assert kinds(seen) == {"session": 1, "message": 250}
+    assert not any("meanwhile" in line for line in seen)
+
+
+async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine: Engine, namespace: str) -> None:
+    ids = {}
+    for user in ("ann", "bob"):
+        said = await engine.remember.turn(
+            namespace, Turn(f"of {user}", (Line("user", f"{user} speaks"),), opens_for=user)
+        )
+        ids[user] = said[0].seq
+        await engine.memories.add(namespace, f"{user} likes tea", "fact", Holder(user))
+        await engine.gateway.put_resource(Owner(namespace, user), "file:///a", f"a file of {user}")
+        await engine.cognition.compress(namespace, f"{user} spoke", [said[0].seq])
+    await engine.cognition.compress(namespace, "ann and bob spoke", list(ids.values()))
+    await engine.remember.document(namespace, "of nobody", None, None)
+    lines = await exported(engine, namespace, "ann")
+    assert json.loads(lines[0])["user"] == "ann"
+    assert not any("bob" in line for line in lines)
+    assert kinds(lines) == {
+        "session": 1, "message": 1, "memory": 1, "memory_history": 1, "insight": 1, "resource": 1,
+    }  # fmt: skip
+    other = f"test-{uuid4()}"
+    assert (await imported(engine, lines, other)).refusals == []
+    assert (await exported(engine, other, "ann"))[1:] == lines[1:]
+
+
+async def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(engine: Engine, namespace: str) -> None:
+    other = f"test-{uuid4()}"
+    await engine.cognition.store_episode(namespace, "how to sail", 1.0, "mind the wind")
+    await engine.graph.add_node(namespace, "Person", "Ann")
+    lines = await exported(engine, namespace)
+    (episode,) = of_kind(lines, "episode")
+    taken = episode | {"reflection": "something else entirely"}
+    (node,) = of_kind(lines, "graph_node")
+    header, end = lines[0], lines[-1]
+    await imported(engine, [header, json.dumps(taken), json.dumps(node | {"id": node["id"] + 1}), end], other)
+
+    report = await imported(engine, lines, other)
+    assert [refusal.place for refusal in report.refusals] == ["line 2", "line 3"]
+    assert f"episode {episode['id']} is there already, and not the same" in report.refusals[0].reason
+    assert f"graph_node {node['id']} cannot be added" in report.refusals[1].reason
+    assert of_kind(await exported(engine, other), "episode")[0]["reflection"] == "something else entirely"
+
+
+BAD_LINES = {
+    "half a line": ('{"kind": "documen', "not JSON"),
+    "not an object": ("[1, 2]", "not a JSON object"),
+    "no kind": ("{}", "kind is None"),
+    "an unknown kind": ('{"kind": "dream"}', "kind is 'dream'"),
+    "a field too few": ('{"kind": "working_item", "id": 1}', "has no content, created_at"),
+    "a field too many": (
+        '{"kind": "golden_baseline", "precision_at_5": 1, "fingerprint": "f", "set_on": "2024-01-01", "namespace": ""}',
+        "has no field namespace",
+    ),
+    "a wrong type": (
+        '{"kind": "episode", "id": 1, "query": 5, "reward": 1, "reflection": "", "created_at": "2024-01-01T00:00:00Z"}',
+        "query must be text",
+    ),
+    "a huge id": (
+        '{"kind": "episode", "id": 9007199254740993, "query": "q", "reward": 1, "reflection": "r", '
+        '"created_at": "2024-01-01T00:00:00Z"}',
+        "id must be between 1 and",
+    ),
+    "a null where none may be": (
+        '{"kind": "episode", "id": null, "query": "", "reward": 1, "reflection": "", "created_at": "2024-01-01T00Z"}',
+        "id must not be null",
+    ),
+    "a NUL character": (
+        '{"kind": "episode", "id": 7, "query": "\\u0000", "reward": 1, "reflection": "r", '
+        '"created_at": "2024-01-01T00:00:00Z"}',
+        "Unicode",
+    ),
+    "a reference to nothing": (
+        '{"kind": "judge_score", "judgement_id": 4, "document_id": 5, "judge1_score": 0, "judge1_reason": "", '
+        '"judge2_score": 0, "judge2_reason": ""}',
+        "foreign key",
+    ),
+}
+
+
+async def test_a_line_that_cannot_be_taken_is_refused_alone(engine: Engine, namespace: str) -> None:
+    other = f"test-{uuid4()}"
+    await engine.remember.document(namespace, "one", None, None)
+    await engine.remember.document(namespace, "two", None, None)
+    lines = await exported(engine, namespace)
+    report = await imported(engine, [*lines[:2], *(line for line, _ in BAD_LINES.values()), *lines[2:]], other)
+    reasons = {refusal.place: refusal.reason for refusal in report.refusals}
+    assert len(report.refusals) == len(BAD_LINES)
+    for number, (name, (_, reason)) in enumerate(BAD_LINES.items(), 3):
+        assert reason in reasons[f"line {number}"], name
+    assert report.added == {"document": 2}
+    assert (await exported(engine, other))[1:] == lines[1:]
+
+
+async def test_a_file_without_its_end_is_reported(engine: Engine, namespace: str) -> None:
+    await say(engine, namespace, "ann", "hello")
+    report = await imported(engine, (await exported(engine, namespace))[:-1], f"test-{uuid4()}")
+    assert report.added == {"session": 1, "message": 1}
+    assert [refusal.reason for refusal in report.refusals] == [
+        "the last line of an export is missing: the file was cut off"
+    ]
+
+
+@pytest.mark.parametrize(
+    "first", ["", '{"type": "entity"}', '{"kind": "recollect-export", "version": 2, "namespace": "x", "user": null}']
+)
+async def test_a_file_that_is_no_export_of_this_version_is_refused_whole(engine: Engine, first: str) -> None:
+    with pytest.raises(Invalid):
+        await imported(engine, [first])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc\n\"é"), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@hypothesis_settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+@given(texts=st.lists(st.tuples(st.text(min_size=1), st.dictionaries(st.text("ab\n"), JSON, max_size=3)), max_size=5))
+async def test_whatever_was_stored_comes_back(engine: Engine, texts: list[tuple[str, dict[str, Any]]]) -> None:
+    first, second = f"test-{uuid4()}", f"test-{uuid4()}"
+    for text, metadata in texts:
+        if text.strip() and "\x00" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text):
+            await engine.remember.document(first, text, None, json.dumps(metadata))
+    lines = await exported(engine, first)
+    assert (await imported(engine, lines, second)).refusals == []
+    assert (await exported(engine, second))[1:] == lines[1:]

@@ -1,0 +1,286 @@
+"""The proof that forgetting forgets: every table is searched for what a user said, and compared for what others did."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
+from recollect.flows.gateway import Owner, Said
+from recollect.flows.golden_test import Entry
+from recollect.flows.remember import Line, Turn
+from recollect.language import bm25, words
+from recollect.memory.giants import Giant
+from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.memory.memories import Draft, Holder, Identity, Memories
+from recollect.memory.passages import ALL_PASSAGES
+from recollect.memory.windows import WindowConfig
+from recollect.storage import vector_index
+from recollect.storage.sql import Query
+from tests.storage.test_isolation import fill
+
+# Nobody else says these words, and nobody else has this name.
+SENTENCE = "The zyxomlurk keeps a quvantrel behind the brindlefex."
+UNUSUAL = ("zyxomlurk", "quvantrel", "brindlefex")
+PERSON = "Hespervald"
+
+# Tokens: fewer than were said, and a quarter of them, which a summary may have, is room for the sentence.
+WINDOW = 80
+
+TABLES = """
+select c.relname as name, exists (
+    select from pg_attribute a where a.attrelid = c.oid and a.attname = 'namespace'
+) as scoped
+from pg_class c
+where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace
+order by c.relname
+"""
+WORDS_WITH = Query("test.keys", "select id from passage_words where namespace = $1 and keys && $2::bigint[]")
+TERMS = Query("test.terms", "select term from term_stats where namespace = $1 and term = any($2::int[])")
+COUNTED = Query("test.counted", "select term, df from term_stats where namespace = $1")
+WAITING = Query("test.waiting", "insert into passage_queue (namespace, id, owner) values ($1, 1, 'user')")
+WEIGHTS = Query("test.weights", "select weights::text as weights from passage_words where namespace = $1")
+
+Rows = dict[str, list[str]]
+
+
+class Planted(NamedTuple):
+    """What was planted for the person and cannot be told to be the person's."""
+
+    orphans: list[str]
+    mixed: int
+
+
+async def tables(engine: Engine) -> list[str]:
+    """Every table there is; only the ledger of migrations knows no namespace."""
+    async with engine.database.unscoped() as connection:
+        rows = await connection.fetch(TABLES)
+    assert [row["name"] for row in rows if not row["scoped"]] == ["recollect_migrations"]
+    return [row["name"] for row in rows if row["scoped"]]
+
+
+async def everything(engine: Engine, namespace: str) -> Rows:
+    """Each row of each table as text."""
+    found: Rows = {}
+    for table in await tables(engine):
+        query = Query(f"test.{table}", f"select t::text as row from {table} t where namespace = $1 order by 1")
+        async with engine.database.reading(namespace) as db:
+            found[table] = [row["row"] for row in await db.all(query)]
+    return found
+
+
+def telling(rows: Rows, *texts: str) -> list[tuple[str, str]]:
+    """The rows in which any of some texts stands."""
+    return [
+        (table, row) for table, of_table in rows.items() for row in of_table for text in texts if text in row.lower()
+    ]
+
+
+async def keyed(engine: Engine, namespace: str) -> int:
+    """How many passages and counts are left that the unusual words have a key to."""
+    terms = words.document_terms(f"{SENTENCE} {PERSON}")
+    terms = [term for term in terms if any(term[:6] in word for word in (*UNUSUAL, PERSON.lower()))]
+    assert len(terms) >= 4
+    keys = [key for owner in (None, PERSON, "Ann") for key in bm25.keys(namespace, owner, terms)]
+    async with engine.database.reading(namespace) as db:
+        found = await db.all(WORDS_WITH, keys)
+        counted = await db.all(TERMS, [bm25.dimension(term) for term in terms])
+    return len(found) + len(counted)
+
+
+async def sound(engine: Engine, namespace: str) -> bool:
+    """Whether the counts of words are those of the passages that are there; all of them must be indexed."""
+    async with engine.database.reading(namespace) as db:
+        counted = {row["term"]: row["df"] for row in await db.all(COUNTED)}
+        weights = [row["weights"] for row in await db.all(WEIGHTS)]
+    expected = Counter({ALL_PASSAGES: len(weights)} if weights else {})
+    for encoded in weights:
+        expected.update(int(entry.split(":")[0]) for entry in encoded[1 : encoded.index("}")].split(","))
+    return counted == expected
+
+
+async def others(engine: Engine, namespace: str) -> int:
+    """What others said and keep: the same things, in other words. Returns an insight of theirs."""
+    await engine.access.create_key(namespace)
+    await engine.access.create_user_key(namespace, "Ann")
+    ann = Owner(namespace, "Ann")
+    await engine.remember.session(namespace, "letters", "Ann", "Letters")
+    (said,) = await engine.remember.turn(namespace, Turn("letters", (Line("user", "The cat keeps a secret."),)))
+    await engine.windows.configure(namespace, "letters", WindowConfig("token_threshold", max_tokens=1))
+    await engine.windows.add(namespace, "letters", [Line("user", "It purrs."), Line("user", "It sleeps.")])
+    await engine.windows.context(namespace, "letters")
+    await engine.gateway.add(ann, "chat:1", [Said("Ann", "user", 1780000000000, "Behind the door is a cat.")])
+    await engine.gateway.put_resource(ann, "file:cat", "How to keep a cat.")
+    await engine.memories.add(namespace, "Ann keeps a cat.", "fact", Holder("Ann", session_id="diary"))
+    removed = await engine.memories.add(namespace, "Ann keeps a dog.", "fact", Holder("Ann"))
+    await engine.memories.delete(namespace, str(removed.memory.id))
+    await engine.remember.document(namespace, "On the keeping of cats.", None, None)
+    await engine.cognition.store_episode(namespace, "How to keep a cat?", 0.5, "Behind a door.")
+    await engine.cognition.update_working(namespace, "the cat", 0.5)
+    insight = (await engine.cognition.compress(namespace, "Cats keep secrets.", [said.seq])).insight.id
+    await engine.graph.add_node(namespace, "Animal", "cat")
+    await engine.graph.add_edge(namespace, "cat", "secret", "KEEPS")
+    (golden,) = await engine.golden_test.add(namespace, [Entry("what do cats keep", [insight])])
+    await judged(engine, namespace, golden.id, insight, "It tells of cats.")
+    await engine.indexer.flush(namespace)
+    return golden.id
+
+
+async def judged(engine: Engine, namespace: str, query_id: int, insight: int, reason: str) -> None:
+    score = JudgeScore(insight, 1.0, reason, 0.0, reason)
+    async with engine.database.transaction(namespace) as tx:
+        await Judging().add(tx, Hearing(query_id, "what do cats keep", "one", "two", 1.0, 0.0, 0.0, "slight", (score,)))
+
+
+async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
+    """The sentence by every way in, for one person; where nobody can tell whose it is, it is named instead."""
+    owner = Owner(namespace, PERSON)
+    await engine.access.create_user_key(namespace, PERSON)
+    await engine.remember.session(namespace, "diary", PERSON, SENTENCE, f'{{"note": "{SENTENCE}"}}')
+    lines = (Line("user", SENTENCE, speaker=PERSON),) * 3
+    said = await engine.remember.turn(namespace, Turn("diary", lines))
+    logged = await engine.cognition.store_dialogue(namespace, "diary", PERSON, SENTENCE, {"note": SENTENCE})
+    await engine.conversations.record(namespace, "diary", SENTENCE, SENTENCE, None)
+    await engine.windows.configure(namespace, "diary", WindowConfig("token_threshold", max_tokens=WINDOW))
+    await engine.windows.add(namespace, "diary", [Line("user", SENTENCE), Line("user", SENTENCE)])
+    await engine.windows.context(namespace, "diary")
+    await engine.gateway.add(owner, "chat:1", [Said(PERSON, "user", 1780000000000, SENTENCE)])
+    await engine.gateway.put_resource(owner, "file:zyxomlurk", "Nothing yet.", SENTENCE)
+    await engine.gateway.put_resource(owner, "file:zyxomlurk", SENTENCE, SENTENCE, {"note": SENTENCE})
+    await plant_memories(engine, namespace)
+    insight = (await engine.cognition.compress(namespace, SENTENCE, [said[0].seq, logged.seq])).insight.id
+    await engine.graph.add_node(namespace, "Animal", "cat", vector_id=insight)
+    await judged(engine, namespace, golden, insight, SENTENCE)
+    async with engine.database.transaction(namespace) as tx:
+        (of_ann,) = await engine.log.recent(tx, "letters", 1)
+        await engine.giants.remember(tx, Giant(PERSON, "some model", 1, f"giant_{namespace[-12:]}_1", 384))
+    mixed = (await engine.cognition.compress(namespace, SENTENCE, [said[1].seq, of_ann.seq])).insight.id
+    document = await engine.remember.document(namespace, SENTENCE * 50, None, f'{{"note": "{SENTENCE}"}}')
+    episode = (await engine.cognition.store_episode(namespace, SENTENCE, 0.5, SENTENCE)).episode.id
+    async with engine.database.transaction(namespace) as tx:
+        archived = await engine.working.archive(tx, (await engine.working.update(tx, SENTENCE, 0.5)).added_id)
+    working = (await engine.cognition.update_working(namespace, SENTENCE, 0.5)).added_id
+    orphans = [f"document:{document}", f"episode:{episode}", f"working:{working}", f"stale:{archived}"]
+    return Planted(orphans, mixed)
+
+
+async def plant_memories(engine: Engine, namespace: str) -> None:
+    """In force, changed, deleted, superseded, and of a session of the person's alone."""
+    for holder in (Holder(PERSON), Holder(PERSON, "robot", "letters"), Holder(session_id="diary")):
+        kept = (await engine.memories.add(namespace, SENTENCE, "fact", holder, {"note": SENTENCE})).memory
+        await engine.memories.update(namespace, str(kept.id), f"{SENTENCE} Always.")
+        gone = (await engine.memories.add(namespace, f"{SENTENCE} Never.", "fact", holder)).memory
+        await engine.memories.delete(namespace, str(gone.id))
+    memories = Memories()
+    async with engine.database.transaction(namespace) as tx:
+        old, new = [
+            await memories.add(
+                tx, Draft(Holder(PERSON), "fact", text, {}, Identity(text.encode()), Identity(text.encode()))
+            )
+            for text in (f"{SENTENCE} Once.", f"{SENTENCE} Twice.")
+        ]
+        assert old is not None
+        assert new is not None
+        await memories.supersede(tx, old, new)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
+    engine: Engine, namespace: str, indexed: bool
+) -> None:
+    golden = await others(engine, namespace)
+    before = await everything(engine, namespace)
+    assert not telling(before, *UNUSUAL, PERSON.lower())
+    assert await keyed(engine, namespace) == 0
+    planted = await plant(engine, namespace, golden)
+    if indexed:
+        await engine.indexer.flush(namespace)
+    told = {table for table, _ in telling(await everything(engine, namespace), *UNUSUAL)}
+    assert told == {
+        "documents",
+        "episodes",
+        "insights",
+        "judge_scores",
+        "memories",
+        "memory_history",
+        "messages",
+        "passages",
+        "resources",
+        "sessions",
+        "stale_items",
+        "summaries",
+        "working_items",
+    }
+    assert await keyed(engine, namespace) > 0
+
+    target = Target(USER, PERSON)
+    expected = await engine.forget.count(namespace, target)
+    receipt = await engine.forget.forget(namespace, target)
+    assert receipt == expected
+    assert receipt.insights_left == (planted.mixed,)
+    assert {kind: count for kind, count in receipt.rows.items() if kind != "passages"} == {
+        "api_keys": 1,
+        "giants": 1,
+        "insights": 1,
+        "judge_scores": 1,
+        "memories": 5,
+        "memory_history": 15,
+        "messages": 9,
+        "resources": 1,
+        "sessions": 2,
+        "summaries": 1,
+    }
+    for item_id in (*planted.orphans, f"insight:{planted.mixed}"):
+        await engine.forget.item(namespace, item_id)
+
+    after = await everything(engine, namespace)
+    assert telling(after, *UNUSUAL, PERSON.lower()) == []
+    assert await keyed(engine, namespace) == 0
+    for table in before:
+        assert after[table] == before[table], table
+
+
+async def test_a_session_goes_with_its_memories_and_the_user_keeps_the_rest(engine: Engine, namespace: str) -> None:
+    golden = await others(engine, namespace)
+    planted = await plant(engine, namespace, golden)
+    await engine.indexer.flush(namespace)
+    target = Target(SESSION, "diary")
+    expected = await engine.forget.count(namespace, target)
+    receipt = await engine.forget.forget(namespace, target)
+    assert receipt == expected
+    assert receipt.what == "session:diary"
+    assert receipt.insights_left == (planted.mixed,)
+    # Ann's memory of that session is one of them: whoever holds it besides, the session does.
+    assert (receipt.rows["messages"], receipt.rows["memories"]) == (8, 2)
+    assert await sound(engine, namespace)
+    left = await everything(engine, namespace)
+    assert len(left["messages"]) == 5
+    assert telling({"resources": left["resources"], "memories": left["memories"]}, PERSON.lower())
+    assert not telling({name: left[name] for name in ("sessions", "summaries", "messages")}, "diary")
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_namespace_goes_from_every_table_with_its_indexes_and_keys(engine: Engine, namespace: str) -> None:
+    other = f"{namespace}-other"
+    for place in (namespace, other):
+        await fill(engine, place)
+        await engine.access.create_key(place)
+        await engine.indexer.flush(place)
+    index = vector_index.name_for(namespace, "some model", "user", 7)
+    await vector_index.create(engine.database, index, namespace, "some model", 384, "user", 7)
+    async with engine.database.transaction(namespace) as tx:
+        await engine.giants.remember(tx, Giant("user", "some model", 7, index, 384))
+        await tx.all(WAITING)
+    kept = await everything(engine, other)
+    full = await everything(engine, namespace)
+    assert [table for table, rows in full.items() if not rows] == []
+
+    target = Target(NAMESPACE, namespace)
+    expected = await engine.forget.count(namespace, target)
+    assert expected.rows == {table: len(rows) for table, rows in full.items()}
+    assert await engine.forget.forget(namespace, target) == expected
+    assert {table: rows for table, rows in (await everything(engine, namespace)).items() if rows} == {}
+    assert await everything(engine, other) == kept
+    assert not await vector_index.exists(engine.database, index)
+    assert await engine.access.is_open(namespace)

@@ -1,0 +1,290 @@
+"""Two judges: both scores of every document are stored, or none; their agreement is Cohen's kappa."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.errors import Invalid, LimitReached, Misconfigured, NotFound, RecollectError, Unavailable
+from recollect.flows.golden_test import Entry
+from recollect.flows.judge import ApiKeyMissing, Document, JudgeFailed, Judges
+from recollect.inference.failures import Refused
+from recollect.inference.llm import Prompt, WrittenLlm
+from recollect.memory.judging import Judging
+
+QUERY = "What do octopuses taste with?"
+DOCUMENTS = [Document(number, f"Text {number} about octopuses.") for number in range(1, 5)]
+
+
+@pytest.fixture
+def pooling() -> Literal["session"]:
+    return "session"
+
+
+@dataclass
+class Provider:
+    """A provider's model in the test's own process: says what the test wants it to say of each text."""
+
+    model_id: str
+    answer: Callable[[str], str]
+    asked: list[Prompt] = field(default_factory=list)
+
+    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        self.asked.append(prompt)
+        await asyncio.sleep(0)
+        return self.answer(prompt.user)
+
+
+def scoring(*scores: float) -> Callable[[str], str]:
+    """Scores by the number of the text."""
+
+    def answer(user: str) -> str:
+        (number,) = re.findall(r"Text (\d+) about", user)
+        return json.dumps({"reason": f"Reason {number}.", "score": scores[int(number) - 1]})
+
+    return answer
+
+
+def failing(problem: RecollectError, at: str = "") -> Callable[[str], str]:
+    def answer(user: str) -> str:
+        if at in user:
+            raise problem
+        return json.dumps({"reason": "Fine.", "score": 1.0})
+
+    return answer
+
+
+def judges(engine: Engine, gpt: Provider | None, claude: Provider | None) -> Judges:
+    seats = [None if provider is None else WrittenLlm(provider) for provider in (gpt, claude)]
+    return Judges(engine.database, engine.golden, Judging(), seats[0], seats[1])
+
+
+async def golden(engine: Engine, namespace: str) -> int:
+    (added,) = await engine.golden_test.add(namespace, [Entry(QUERY)])
+    return added.id
+
+
+async def stored(engine: Engine, namespace: str) -> int:
+    async with engine.database.unscoped() as connection:
+        await connection.execute("select set_config('recollect.namespace', $1, true)", namespace)
+        return int(
+            await connection.fetchval(
+                "select (select count(*) from judgements where namespace = $1)"
+                " + (select count(*) from judge_scores where namespace = $1)",
+                namespace,
+            )
+        )
+
+
+async def test_every_score_of_both_judges_is_stored_with_their_agreement(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    gpt = Provider("openai:gpt-4o", scoring(0.9, 0.8, 0.1, 0.6))
+    claude = Provider("anthropic:claude-haiku", scoring(1.0, 0.7, 0.0, 0.5))
+    bench = judges(engine, gpt, claude)
+    judgement = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+    hearing = judgement.hearing
+    assert [hearing.judge1_score, hearing.judge2_score, hearing.kappa] == pytest.approx([0.6, 0.55, 0.5])
+    assert hearing.agreement == "moderate"
+    assert (hearing.judge1_model, hearing.judge2_model) == ("openai:gpt-4o", "anthropic:claude-haiku")
+    assert [(score.document_id, score.judge1_score, score.judge2_score) for score in hearing.scores] == [
+        (1, 0.9, 1.0),
+        (2, 0.8, 0.7),
+        (3, 0.1, 0.0),
+        (4, 0.6, 0.5),
+    ]
+    assert [score.judge2_reason for score in hearing.scores] == [f"Reason {n}." for n in range(1, 5)]
+    assert await bench.judgements(namespace, query_id) == [judgement]
+    again = await bench.hear(namespace, query_id, "the same in other words", DOCUMENTS[:1])
+    assert await bench.judgements(namespace, query_id) == [again, judgement]
+
+
+async def test_each_judge_sees_each_document_alone_and_neither_the_other(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    gpt, claude = Provider("one", scoring(0.1, 0.2, 0.3, 0.4)), Provider("two", scoring(0.6, 0.7, 0.8, 0.9))
+    await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS)
+    for provider in (gpt, claude):
+        assert [re.findall(r"Text (\d)", prompt.user) for prompt in provider.asked] == [["1"], ["2"], ["3"], ["4"]]
+        assert all(QUERY in prompt.user for prompt in provider.asked)
+        assert {(prompt.feature, prompt.namespace) for prompt in provider.asked} == {("judges", namespace)}
+
+
+async def test_both_judges_work_at_the_same_time(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    met = asyncio.Barrier(2)
+
+    class Meeting(Provider):
+        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+            await met.wait()
+            return await Provider.write(self, prompt, schema)
+
+    seats = [Meeting(name, scoring(1.0)) for name in ("one", "two")]
+    async with asyncio.timeout(30):
+        await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+
+
+@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [
+        (Unavailable("The provider is down."), JudgeFailed),
+        (LimitReached("The budget of the day is spent."), JudgeFailed),
+        (Misconfigured("The provider refuses the key."), ApiKeyMissing),
+    ],
+)
+async def test_if_one_judge_fails_nothing_is_stored_and_the_error_names_it(
+    engine: Engine, namespace: str, seat: int, problem: RecollectError, error: type[Exception]
+) -> None:
+    query_id = await golden(engine, namespace)
+    seats = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
+    seats[seat - 1].answer = failing(problem, at="Text 3")
+    with pytest.raises(error, match=rf"^Judge {seat} \(model-{seat}\) failed, so nothing was stored: {problem}$"):
+        await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS)
+    assert await stored(engine, namespace) == 0
+
+
+async def test_when_one_judge_fails_the_other_is_called_off(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    cancelled: list[str] = []
+
+    class Endless(Provider):
+        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append(prompt.user)
+                raise
+            raise AssertionError
+
+    other = Provider("two", failing(Unavailable("Down.")))
+    with pytest.raises(JudgeFailed, match="Judge 2"):
+        await judges(engine, Endless("one", scoring()), other).hear(namespace, query_id, QUERY, DOCUMENTS[:2])
+    assert len(cancelled) == 2
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "0.9",
+        "I would say it is quite relevant.",
+        '{"reason": "Fine.", "score": "0.9"}',
+        '{"reason": "Fine.", "score": 1.01}',
+        '{"reason": "Fine.", "score": -0.1}',
+        '{"reason": "Fine.", "score": NaN}',
+        '{"reason": "Fine.", "score": true}',
+        '{"reason": "Fine.", "score": null}',
+        '{"score": 0.9}',
+        '{"reason": "Fine.", "score": 0.9, "confidence": 1}',
+        "[]",
+        "",
+    ],
+)
+async def test_an_answer_that_is_not_a_verdict_is_never_taken_for_one(
+    engine: Engine, namespace: str, answer: str
+) -> None:
+    query_id = await golden(engine, namespace)
+    gpt, claude = Provider("one", scoring(0.9)), Provider("two", lambda user: answer)
+    with pytest.raises(JudgeFailed, match=r"Judge 2 \(two\) failed"):
+        await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    assert await stored(engine, namespace) == 0
+
+
+async def test_a_model_that_refuses_a_temperature_is_asked_without_one_from_then_on(
+    engine: Engine, namespace: str
+) -> None:
+    query_id = await golden(engine, namespace)
+
+    class Newer(Provider):
+        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+            answer = await Provider.write(self, prompt, schema)
+            if prompt.temperature is not None:
+                raise Refused("Unsupported parameter: temperature.")
+            return answer
+
+    gpt = Newer("one", scoring(0.9))
+    bench = judges(engine, gpt, Provider("two", scoring(0.9)))
+    for _ in range(2):
+        await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    assert [prompt.temperature for prompt in gpt.asked] == [0.0, None, None]
+
+
+async def test_a_judge_who_thinks_better_of_the_form_is_heard(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    answers = iter(["Quite relevant.", '{"reason": "Better so.", "score": 1}'])
+    gpt, claude = Provider("one", scoring(0.9)), Provider("two", lambda user: next(answers))
+    judgement = await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    assert (judgement.hearing.judge2_score, judgement.hearing.kappa) == (1.0, 1.0)
+
+
+async def test_a_reason_that_cannot_be_stored_as_it_is_costs_no_score(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    odd = json.dumps({"reason": "a\x00b" + "c" * 5000, "score": 0.5})
+    bench = judges(engine, Provider("one", scoring(0.9)), Provider("two", lambda user: odd))
+    await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    ((score,),) = [judgement.hearing.scores for judgement in await bench.judgements(namespace, query_id)]
+    assert score.judge2_score == 0.5
+    assert score.judge2_reason.startswith("abccc")
+    assert len(score.judge2_reason) == 2000
+
+
+async def test_without_keys_it_says_which_is_missing_before_anything_else(engine: Engine, namespace: str) -> None:
+    one = Provider("one", scoring(1.0))
+    for gpt, claude, named in (
+        (None, None, "no OpenAI and no Anthropic API key"),
+        (None, one, "Judge 1 is a language model, and no OpenAI API key"),
+        (one, None, "Judge 2 is a language model, and no Anthropic API key"),
+    ):
+        with pytest.raises(ApiKeyMissing, match=named):
+            await judges(engine, gpt, claude).hear(namespace, 42, "", [])
+    assert one.asked == []
+
+
+@pytest.mark.parametrize(
+    ("query", "documents", "sentence"),
+    [
+        (" ", DOCUMENTS, "query is empty"),
+        (QUERY, [], "the number of docs must be between 1 and 50, not 0"),
+        (QUERY, [Document(n, "text") for n in range(51)], "the number of docs must be between 1 and 50, not 51"),
+        (QUERY, [Document(1, "a"), Document(1, "b")], "docs has the id 1 twice"),
+        (QUERY, [Document(2**63, "text")], r"docs\[0\].id must be between"),
+        (QUERY, [Document(1, "a"), Document(2, " ")], r"docs\[1\].content is empty"),
+        (QUERY, [Document(1, "x" * 20_001)], r"docs\[0\].content is longer than the limit of 20,000 characters"),
+    ],
+)
+async def test_bad_input_is_refused_before_a_model_is_asked(
+    engine: Engine, namespace: str, query: str, documents: Sequence[Document], sentence: str
+) -> None:
+    query_id = await golden(engine, namespace)
+    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    with pytest.raises(Invalid, match=sentence):
+        await judges(engine, *seats).hear(namespace, query_id, query, documents)
+    assert not seats[0].asked + seats[1].asked
+
+
+@pytest.mark.parametrize("query_id", [0, -1, 2**63, 123_456_789])
+async def test_a_query_that_is_not_in_the_golden_set_is_not_judged(
+    engine: Engine, namespace: str, query_id: int
+) -> None:
+    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    bench = judges(engine, *seats)
+    with pytest.raises(NotFound, match=f"query_id {query_id} is not in the golden set"):
+        await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+    with pytest.raises(NotFound, match=f"query_id {query_id} is not in the golden set"):
+        await bench.judgements(namespace, query_id)
+    assert not seats[0].asked + seats[1].asked
+
+
+async def test_what_judges_said_goes_with_the_query_it_was_about(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS)
+    assert await stored(engine, namespace) == 1 + len(DOCUMENTS)
+    await engine.golden_test.remove(namespace, query_id)
+    assert await stored(engine, namespace) == 0

@@ -1,0 +1,341 @@
+"""Long-term memories: stored once, found at once, changed with a history, kept apart by scope."""
+
+import asyncio
+from contextlib import suppress
+from itertools import product
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+
+from recollect.engine import Engine
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.memories import Added, ChatLine, as_text
+from recollect.memory.memories import Holder, StoredMemory
+from recollect.memory.search import Scope
+from recollect.storage.sql import Query
+from tests.memory.test_passages import TABLES, counts, statistics
+
+ANN = Holder(user_id="ann")
+NEAR_MISSES = [
+    ("The user has 3 cats.", "The user has 4 cats."),
+    ("The user likes tea.", "The user does not like tea."),
+    ("Ann moved in March 2023.", "Ann moved in May 2023."),
+    ("Tom is older than Jim.", "Jim is older than Tom."),
+    ("Carl lives in Berlin.", "Karl lives in Berlin."),
+]
+ROWS = Query("test.memories", "select count(*) from memories where namespace = $1")
+
+
+@pytest.fixture
+def pooling() -> Literal["session"]:
+    return "session"
+
+
+async def add(engine: Engine, namespace: str, text: str, holder: Holder = ANN, category: str = "fact") -> StoredMemory:
+    return (await engine.memories.add(namespace, text, category, holder)).memory
+
+
+async def texts(engine: Engine, namespace: str, query: str, holder: Holder = ANN, **options: Any) -> list[str]:
+    return [found.memory.text for found in await engine.memories.search(namespace, query, holder, **options)]
+
+
+async def listed(engine: Engine, namespace: str, holder: Holder | None = None) -> list[str]:
+    return [memory.text for memory in (await engine.memories.newest(namespace, holder)).memories]
+
+
+async def events(engine: Engine, namespace: str, memory: StoredMemory) -> list[tuple[str, str | None, str | None]]:
+    entries = await engine.memories.history(namespace, str(memory.id))
+    assert {entry.memory_id for entry in entries} == {memory.id}
+    return [(entry.event, entry.old_memory, entry.new_memory) for entry in entries]
+
+
+async def rows(engine: Engine, namespace: str) -> int:
+    async with engine.database.reading(namespace) as db:
+        return int((await db.one(ROWS))[0])
+
+
+async def test_a_memory_is_found_by_meaning_from_its_commit_with_nothing_left_to_do(
+    engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "The user's physician told her to sleep more.")
+    (found,) = await engine.memories.search(namespace, "medical advice about rest", ANN)
+    assert found.memory == memory
+    assert 0.2 < found.score < 1.0
+    assert await engine.indexer.waiting(namespace) == 0
+
+
+async def test_the_score_is_near_one_for_the_same_words_and_low_for_others(engine: Engine, namespace: str) -> None:
+    await add(engine, namespace, "Bees make honey in the hive.")
+    await add(engine, namespace, "The quarterly budget is late.")
+    first, second = await engine.memories.search(namespace, "Bees make honey in the hive.", ANN)
+    assert first.score > 0.95
+    assert second.score < 0.3
+    assert second.score >= 0.0
+
+
+async def test_without_a_vector_the_score_is_the_share_of_the_questions_words(engine: Engine, namespace: str) -> None:
+    long = " ".join(f"Point {n}: the committee decided about budget line {n} of the plan." for n in range(700))
+    memory = await add(engine, namespace, long)
+    assert await engine.indexer.waiting(namespace) > 0
+    found = (await engine.memories.search(namespace, "budget of the committee", ANN))[0]
+    assert found.memory == memory
+    assert 0.0 < found.score <= 1.0
+    (nothing,) = await engine.memories.search(namespace, "budget of zebras and other unheard animals", ANN)
+    assert 0.0 < nothing.score < found.score
+
+
+async def test_a_long_memory_is_found_whole_and_once(engine: Engine, namespace: str) -> None:
+    text = "\n".join(f"Step {n}: turn the wheel number {n} of the old machine to the left." for n in range(60))
+    await add(engine, namespace, text)
+    assert (await counts(engine, namespace))["passages"] > 2
+    assert await texts(engine, namespace, "which wheel of the machine") == [text]
+
+
+async def test_the_same_memory_again_is_the_one_that_exists(engine: Engine, namespace: str) -> None:
+    first = await engine.memories.add(namespace, "The user prefers dark mode.", "fact", ANN, {"source": "one"})
+    assert first.what == "created"
+    for again in ("The user prefers dark mode.", "user prefers dark mode", "The user really prefers  DARK-mode!"):
+        second = await engine.memories.add(namespace, again, "fact", ANN, {"source": "two"})
+        assert second == Added(first.memory, "existing")
+    assert await events(engine, namespace, first.memory) == [("create", None, "The user prefers dark mode.")]
+    assert (await counts(engine, namespace))["passages"] == 1
+
+
+async def test_near_misses_stay_two_and_both_are_found(engine: Engine, namespace: str) -> None:
+    for number, pair in enumerate(NEAR_MISSES):
+        holder = Holder(user_id=f"user {number}")
+        for text in pair:
+            await add(engine, namespace, text, holder)
+        assert set(await texts(engine, namespace, pair[0], holder)) == set(pair)
+        recalled = await engine.recall.recall(namespace, pair[0], Scope(owner=holder.user_id))
+        assert {memory.text for memory in recalled.memories} == set(pair)
+
+
+async def test_thirty_two_adds_at_once_make_one_memory(engine: Engine, namespace: str) -> None:
+    variants = ["The user likes tea.", "User likes tea", "user LIKES tea!", "The user really likes tea"] * 8
+    added = await asyncio.gather(*(engine.memories.add(namespace, text, "fact", ANN) for text in variants))
+    assert len({result.memory.id for result in added}) == 1
+    assert sorted(result.what for result in added) == ["created"] + ["existing"] * 31
+    assert await rows(engine, namespace) == 1
+    assert (await counts(engine, namespace))["passages"] == 1
+    assert len(await engine.memories.history(namespace, str(added[0].memory.id))) == 1
+
+
+async def test_adding_while_others_delete_ends_with_one_or_none(engine: Engine, namespace: str) -> None:
+    async def come_and_go() -> None:
+        memory = await add(engine, namespace, "Now you see me.")
+        with suppress(NotFound):
+            await engine.memories.delete(namespace, str(memory.id))
+
+    await asyncio.gather(*(come_and_go() for _ in range(8)))
+    assert await rows(engine, namespace) == 0
+    assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
+    assert await statistics(engine, namespace) == {}
+
+
+async def test_another_scope_or_category_makes_another_memory(engine: Engine, namespace: str) -> None:
+    holders = [Holder(*ids) for ids in product(("u", None), ("a", None), ("s", None)) if any(ids)]
+    memories = [
+        await add(engine, namespace, "Tea is hot.", holder, category)
+        for holder in (*holders, Holder("v", "a", "s"))
+        for category in ("fact", "semantic")
+    ]
+    assert len({memory.id for memory in memories}) == 16
+
+
+async def test_every_combination_of_ids_finds_exactly_what_has_them(engine: Engine, namespace: str) -> None:
+    holders = [Holder(*ids) for ids in product(("u", "v", None), ("a", None), ("s", None)) if any(ids)]
+    for number, holder in enumerate(holders):
+        await add(engine, namespace, f"Tea number {number} is hot.", holder)
+    for asked in holders:
+        wanted = {
+            f"Tea number {number} is hot."
+            for number, holder in enumerate(holders)
+            if asked.user_id in (None, holder.user_id)
+            and asked.agent_id in (None, holder.agent_id)
+            and asked.session_id in (None, holder.session_id)
+        }
+        assert set(await texts(engine, namespace, "hot tea", asked)) == wanted
+        assert set(await listed(engine, namespace, asked)) == wanted
+    assert len(await listed(engine, namespace)) == len(holders)
+
+
+async def test_categories_filter_a_search(engine: Engine, namespace: str) -> None:
+    for category in ("semantic", "episodic", "fact", "preference"):
+        await add(engine, namespace, f"Tea, seen as {category}.", category=category)
+    assert set(await texts(engine, namespace, "tea", categories=["fact", "preference"])) == {
+        "Tea, seen as fact.",
+        "Tea, seen as preference.",
+    }
+    assert len(await texts(engine, namespace, "tea", categories=[])) == 4
+    assert len(await texts(engine, namespace, "tea", limit=3)) == 3
+
+
+async def test_a_search_brings_as_many_as_it_is_asked_for(engine: Engine, namespace: str) -> None:
+    await asyncio.gather(*(add(engine, namespace, f"Tea number {number}.") for number in range(130)))
+    assert len(await texts(engine, namespace, "tea")) == 100
+    assert len(set(await texts(engine, namespace, "tea", limit=1000))) == 130
+
+
+async def test_a_memory_of_a_session_is_not_lifted_by_another_of_it(engine: Engine, namespace: str) -> None:
+    await add(engine, namespace, "Anna's cat is called Tiger and sleeps on the sofa.", Holder("ann", session_id="s"))
+    await add(engine, namespace, "The invoice was paid in cash.", Holder("ann", session_id="s"))
+    await add(engine, namespace, "Cats are pets.")
+    assert (await texts(engine, namespace, "What is the cat called?"))[-1] == "The invoice was paid in cash."
+
+
+async def test_pages_hold_every_memory_once_while_others_are_added(engine: Engine, namespace: str) -> None:
+    for number in range(7):
+        await add(engine, namespace, f"Memory number {number}.")
+    seen: list[str] = []
+    behind = None
+    while True:
+        page = await engine.memories.newest(namespace, ANN, 3, behind)
+        seen += [memory.text for memory in page.memories]
+        await add(engine, namespace, f"Added behind {len(seen)}.")
+        if page.next is None:
+            break
+        # A place in the order outlives the memory that stood there.
+        await engine.memories.delete(namespace, str(page.memories[-1].id))
+        behind = page.next
+    assert seen == [f"Memory number {number}." for number in reversed(range(7))]
+
+
+async def test_an_update_changes_what_is_found_and_keeps_the_old_text_in_the_history(
+    engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "Anna plays the violin.")
+    changed = await engine.memories.update(namespace, str(memory.id), "Anna plays chess.")
+    assert (changed.id, changed.text, changed.created_at) == (memory.id, "Anna plays chess.", memory.created_at)
+    assert memory.updated_at is None
+    assert changed.updated_at is not None
+    assert changed.updated_at > changed.created_at
+    assert await texts(engine, namespace, "violin") == ["Anna plays chess."]
+    assert (await counts(engine, namespace))["passages"] == 1
+    assert await events(engine, namespace, memory) == [
+        ("create", None, "Anna plays the violin."),
+        ("update", "Anna plays the violin.", "Anna plays chess."),
+    ]
+    assert (await engine.memories.add(namespace, "Anna plays the violin.", "fact", ANN)).what == "created"
+
+
+async def test_an_update_to_what_another_memory_says_is_refused_by_its_id(engine: Engine, namespace: str) -> None:
+    tea, coffee = await add(engine, namespace, "I like tea."), await add(engine, namespace, "I like coffee.")
+    with pytest.raises(Conflict, match=str(tea.id)):
+        await engine.memories.update(namespace, str(coffee.id), "I like TEA!")
+    assert sorted(await listed(engine, namespace)) == ["I like coffee.", "I like tea."]
+    assert (await engine.memories.update(namespace, str(tea.id), "I like TEA!")).text == "I like TEA!"
+
+
+async def test_updates_at_once_are_all_in_the_history_in_order(engine: Engine, namespace: str) -> None:
+    memory = await add(engine, namespace, "Version 0.")
+    await asyncio.gather(
+        *(engine.memories.update(namespace, str(memory.id), f"Version {number}.") for number in range(1, 9))
+    )
+    changes = await events(engine, namespace, memory)
+    assert len(changes) == 9
+    assert [old for _, old, _ in changes[1:]] == [new for _, _, new in changes[:-1]]
+    assert await listed(engine, namespace) == [changes[-1][2]]
+    assert (await counts(engine, namespace))["passages"] == 1
+
+
+async def test_nothing_is_left_of_a_deleted_memory_but_its_history(engine: Engine, namespace: str) -> None:
+    memory = await add(engine, namespace, "Dogs bark.")
+    assert await engine.memories.delete(namespace, str(memory.id)) == memory.id
+    assert await texts(engine, namespace, "dogs") == []
+    assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
+    assert await statistics(engine, namespace) == {}
+    assert await events(engine, namespace, memory) == [("create", None, "Dogs bark."), ("delete", "Dogs bark.", None)]
+    for call in (engine.memories.get, engine.memories.delete, engine.memories.undo):
+        with pytest.raises(NotFound, match=str(memory.id)):
+            await call(namespace, str(memory.id))
+    with pytest.raises(NotFound, match=str(memory.id)):
+        await engine.memories.update(namespace, str(memory.id), "Dogs bite.")
+    assert (await add(engine, namespace, "Dogs bark.")).id != memory.id
+
+
+async def test_forget_takes_a_memory_by_the_id_that_recall_shows(engine: Engine, namespace: str) -> None:
+    memory = await add(engine, namespace, "Dogs bark.")
+    (shown,) = (await engine.recall.recall(namespace, "dogs")).memories
+    assert (shown.kind, shown.id, shown.user_id, shown.category) == ("memory", str(memory.id), "ann", "fact")
+    await engine.forget.item(namespace, f"memory:{shown.id}")
+    assert await listed(engine, namespace) == []
+    with pytest.raises(NotFound):
+        await engine.memories.history(namespace, str(memory.id))
+
+
+async def test_another_namespace_sees_no_memory_and_no_history(engine: Engine, namespace: str) -> None:
+    memory = await add(engine, namespace, "Dogs bark.")
+    other = f"{namespace}-other"
+    assert await texts(engine, other, "dogs") == []
+    assert await listed(engine, other) == []
+    for call in (engine.memories.get, engine.memories.history, engine.memories.delete):
+        with pytest.raises(NotFound):
+            await call(other, str(memory.id))
+
+
+async def test_text_that_only_repeats_what_was_recalled_is_not_stored_again(engine: Engine, namespace: str) -> None:
+    vim = await add(engine, namespace, "The user prefers dark mode and uses Vim.")
+    await add(engine, namespace, "The user's dog is called Rex.")
+    recalled = [found.memory for found in await engine.memories.search(namespace, "about the user", ANN)]
+
+    async def echo(text: str, recalled: list[str]) -> Added:
+        return await engine.memories.add(namespace, text, "semantic", Holder("ann", None, "s"), recalled=recalled)
+
+    for known in ([memory.text for memory in recalled], [str(memory.id) for memory in recalled]):
+        for text in (
+            "You prefer dark mode and use Vim.",
+            "user: Your dog is called Rex\nassistant: The user prefers dark mode and uses Vim!",
+        ):
+            assert (await echo(text, known)).what == "echo"
+    assert (await echo("You prefer dark mode and use Vim.", [str(vim.id)])).memory == vim
+    assert await rows(engine, namespace) == 2
+
+
+async def test_text_that_adds_something_is_stored_whatever_was_recalled(engine: Engine, namespace: str) -> None:
+    vim = await add(engine, namespace, "The user uses Vim.")
+    for text in ("The user uses Emacs.", "You do not use Vim.", "You use Vim. You like it.", "Bob uses Vim."):
+        added = await engine.memories.add(namespace, text, "fact", ANN, recalled=[vim.text, str(vim.id)])
+        assert added.what == "created"
+    bob = Holder(user_id="bob")
+    theirs = await engine.memories.add(namespace, "You use Vim.", "fact", bob, recalled=[str(vim.id), vim.text])
+    assert theirs.what == "created"
+    first_time = await engine.memories.add(namespace, "Rome is old.", "fact", ANN, recalled=["Rome is old."])
+    assert first_time.what == "created"
+
+
+def test_a_chat_is_one_text_in_which_everybody_has_a_name() -> None:
+    assert as_text([ChatLine("user", "I like tea.")]) == "I like tea."
+    assert as_text([ChatLine("assistant", "I can do that.")]) == "assistant: I can do that."
+    assert as_text([ChatLine("user", "Hi", "Ann"), ChatLine("assistant", "Ho")]) == "Ann: Hi\nassistant: Ho"
+
+
+async def test_a_bad_memory_is_refused_with_a_sentence(engine: Engine, namespace: str) -> None:
+    refused = [
+        (" ", "fact", ANN, "messages is empty"),
+        ("a\x00b", "fact", ANN, "NUL"),
+        ("text", "opinion", ANN, "category must be one of semantic"),
+        ("text", "fact", Holder(), "At least one of user_id, agent_id, or session_id must be provided"),
+        ("text", "fact", Holder(user_id=""), "user_id is empty"),
+        ("text", "fact", Holder(agent_id="a" * 256), "agent_id is longer"),
+    ]
+    for text, category, holder, named in refused:
+        with pytest.raises(Invalid, match=named):
+            await engine.memories.add(namespace, text, category, holder)
+    assert await rows(engine, namespace) == 0
+
+
+async def test_a_bad_search_or_list_is_refused_with_a_sentence(engine: Engine, namespace: str) -> None:
+    with pytest.raises(Invalid, match="At least one of"):
+        await engine.memories.search(namespace, "tea", Holder())
+    with pytest.raises(Invalid, match="query holds no letters"):
+        await engine.memories.search(namespace, "?!", ANN)
+    for limit in (0, 1001):
+        with pytest.raises(Invalid, match="limit"):
+            await engine.memories.search(namespace, "tea", ANN, limit=limit)
+        with pytest.raises(Invalid, match="limit"):
+            await engine.memories.newest(namespace, ANN, limit)
+    for memory_id in ("", "no-uuid", str(UUID(int=0)), "x" * 5000):
+        with pytest.raises(NotFound, match="There is no memory"):
+            await engine.memories.get(namespace, memory_id)
