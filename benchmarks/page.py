@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,9 +79,6 @@ def _processor() -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}-", encoding="utf-8", delete=False
-    ) as new:
-        new.write(text)
-    os.chmod(new.name, 0o644)
-    os.replace(new.name, path)
+    new = path.with_name(f".{path.name}-{os.getpid()}")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -85,7 +85,6 @@ class Engine:
         self.providers = Providers(settings, self.spending)
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
-        self.embedding_model = self.embedders.model_id(settings.embedding_model)
 
     def _build_capabilities(self) -> None:
         self.sessions = Sessions()
@@ -212,7 +211,7 @@ class Engine:
         """How a memory gets out of here whole, and in from elsewhere."""
         records, wake = Records(), self.indexer.wake
         self.exporting = Exporting(self.database, records)
-        self.importing = Importing(self.database, records, self.sessions, self.passages, written=wake)
+        self.importing = Importing(self.database, records, self.sessions, self.working, self.passages, written=wake)
         self.adopting = Adopting(self.database, records, Graph(), self.importing, written=wake)
 
     def _run(self) -> None:

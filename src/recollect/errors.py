@@ -31,3 +31,11 @@ class Unavailable(RecollectError):
 
 class Misconfigured(RecollectError):
     """The deployment must change before this can work; the message says how."""
+
+
+def category(problem: BaseException) -> str:
+    """The name of an error's category, as metadata, spans and figures have it; never the message."""
+    for kind in type(problem).__mro__:
+        if RecollectError in kind.__bases__:
+            return kind.__name__
+    return type(problem).__name__

@@ -14,7 +14,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import Histogram, Meter
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 
-from recollect.errors import RecollectError
+from recollect.errors import category
 
 SCOPE = "recollect"
 
@@ -178,7 +178,7 @@ def _measured(span: Span, histogram: Histogram, attributes: Mapping[str, str]) -
     try:
         yield failed
     except BaseException as problem:
-        failed(_category(problem))
+        failed(category(problem))
         raise
     finally:
         histogram.record(time.perf_counter() - began, noted)
@@ -214,10 +214,3 @@ def _caller(carrier: Mapping[str, Any]) -> Any:
 
 def _durations(meter: Meter, name: str, what: str) -> Histogram:
     return meter.create_histogram(name, "s", f"{what}: seconds", explicit_bucket_boundaries_advisory=_SECONDS)
-
-
-def _category(problem: BaseException) -> str:
-    for kind in type(problem).__mro__:
-        if RecollectError in kind.__bases__:
-            return kind.__name__
-    return type(problem).__name__

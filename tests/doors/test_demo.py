@@ -91,7 +91,7 @@ async def test_a_demo_that_ends_early_leaves_nothing_behind_either(
         assert process.stdout is not None
         assert process.stderr is not None
         written = ""
-        while "Thursday" not in written:
+        while demo_story.MONDAY[0].answered not in written:
             written += process.stdout.readline()
         if end == "interrupted":
             process.send_signal(signal.SIGINT)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 def run(place: str, *arguments: object, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
     environment = os.environ | {"RECOLLECT_DATABASE_URL": place}
-    command = [RECOLLECT, *map(str, arguments)]
+    command = [str(RECOLLECT), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, input=given, timeout=120, env=environment)
 
 

@@ -32,12 +32,12 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 def fields(document: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
     """The fields of a document as the page names them: what stands for a kind, a period or a feature in capitals."""
-    names = {("memory",): "KIND", ("messages",): "PERIOD", ("llm", "features"): "FEATURE"}
+    names: dict[tuple[str, ...], str] = {("memory",): "KIND", ("messages",): "PERIOD", ("llm", "features"): "FEATURE"}
     if not isinstance(document, dict):
         yield ".".join(path)
         return
     for name, value in document.items():
-        yield from fields(value, (*path, names.get(path, name)))
+        yield from fields(value, (*path, names.get(path, str(name))))
 
 
 async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: Engine, namespace: str) -> None:

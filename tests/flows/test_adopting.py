@@ -102,9 +102,10 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
         {"id": "m-2", "memory": "Has a brother in Lagos", "user_id": "mira", "categories": ["family"]},
         {"id": "m-3", "memory": "has a brother in Lagos.", "user_id": "mira"},
         {"id": "m-4", "memory": "Keeps bees"},
+        {"id": "m-4", "memory": "Keeps no bees"},
     ]
     report = await adopt_mem0(engine, namespace, {"results": entries}, user="ben")
-    assert (report.added, report.known, report.refusals) == ({"memory": 3}, {"memory": 1}, [])
+    assert (report.added, report.known, report.refusals) == ({"memory": 3}, {"memory": 2}, [])
 
     memory = await engine.memories.get(namespace, str(own))
     assert memory.holder == Holder("mira", None, "trip")
@@ -120,7 +121,7 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     assert same.what == "existing"
 
     again = await adopt_mem0(engine, namespace, entries, user="ben")
-    assert (again.added.total(), again.known) == (0, {"memory": 4})
+    assert (again.added.total(), again.known) == (0, {"memory": 5})
 
 
 async def test_memories_of_mem0_that_cannot_be_taken_are_refused_alone(engine: Engine, namespace: str) -> None:

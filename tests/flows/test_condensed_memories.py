@@ -201,9 +201,9 @@ async def test_when_the_model_fails_the_words_are_kept_and_the_metadata_says_so(
     engine: Engine, namespace: str, model: ScriptedModel
 ) -> None:
     failures: dict[str, RecollectError] = {
-        "unavailable": Unavailable("down"),
-        "limit_reached": LimitReached("budget"),
-        "misconfigured": Misconfigured("API key not configured"),
+        "Unavailable": Unavailable("down"),
+        "LimitReached": LimitReached("budget"),
+        "Misconfigured": Misconfigured("API key not configured"),
     }
     for named, failure in failures.items():
         model.answers.append(failure)

@@ -28,7 +28,7 @@ from recollect.memory.records import KINDS, LEFT_OUT
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from tests.flows.talk import say, say_all
-from tests.storage.databases import empty_database, url
+from tests.storage.databases import connect, empty_database, url
 from tests.storage.test_isolation import fill
 
 KILLS = 5
@@ -42,8 +42,12 @@ def pooling(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def elsewhere(server: Lease, settings: Settings) -> AsyncIterator[Engine]:
-    """An engine on a database that has nothing in it."""
+    """An engine on a database that has nothing in it, and writes values in its own way."""
     async with empty_database(server) as name:
+        connection = await connect(server.connection, name)
+        for setting in ("timezone = 'Asia/Kathmandu'", "bytea_output = 'escape'", "extra_float_digits = 0"):
+            await connection.execute(f"alter database {name} set {setting}")
+        await connection.close()
         place = SecretStr(url(server.connection, name))
         engine = await Engine.open(settings.model_copy(update={"database_url": place}))
         yield engine
@@ -258,6 +262,58 @@ async def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(engine: En
     assert of_kind(await exported(engine, other), "episode")[0]["reflection"] == "something else entirely"
 
 
+async def test_what_refers_to_something_refused_is_refused_too(engine: Engine, namespace: str) -> None:
+    """Its id is that of something else here: nothing may be tied to that."""
+    other = f"test-{uuid4()}"
+    await say_all(engine, namespace, "ann", "a secret of ann", "and another")
+    await engine.graph.add_edge(namespace, "Ann", "Naxos", "LIVES_ON")
+    lines = await exported(engine, namespace)
+    await say(engine, other, "bob", "hello from bob")
+    (ann,) = [node for node in of_kind(lines, "graph_node") if node["name"] == "Ann"]
+    await imported(engine, [lines[0], json.dumps(ann | {"name": "Zoe"}), lines[-1]], other)
+    before = await exported(engine, other)
+
+    report = await imported(engine, lines, other)
+    assert report.added == {"graph_node": 1}
+    reasons = [refusal.reason for refusal in report.refusals]
+    assert [reason for reason in reasons if "which was refused" in reason] == [
+        "session_id names the session talk, which was refused",
+        "session_id names the session talk, which was refused",
+        f"source names the graph_node {ann['id']}, which was refused",
+    ]
+    after = await exported(engine, other)
+    assert set(before[1:-1]) < set(after)
+    assert not any("ann" in line for line in after)
+    assert len(after) == len(before) + 1
+
+
+async def test_an_import_goes_on_after_what_it_brought_has_changed(engine: Engine, namespace: str) -> None:
+    other = f"test-{uuid4()}"
+    await say_all(engine, namespace, "ann", "one", "two")
+    await engine.graph.add_edge(namespace, "Ann", "Naxos", "LIVES_ON")
+    lines = await exported(engine, namespace)
+    held_back = {"message", "graph_edge"}
+    await imported(engine, [line for line in lines if json.loads(line)["kind"] not in held_back], other)
+    await say(engine, other, "ann", "three")
+    await engine.graph.add_node(other, "Person", "Ann", {"age": 36})
+    report = await imported(engine, lines, other)
+    assert (report.refusals, report.added) == ([], {"message": 2, "graph_edge": 1})
+    async with engine.database.reading(other) as db:
+        said = await engine.log.recent(db, "talk", 10)
+    assert [message.content for message in said] == ["one", "two", "three"]
+
+
+async def test_working_memory_stays_within_its_bounds(engine: Engine, namespace: str) -> None:
+    other = f"test-{uuid4()}"
+    for number in range(10):
+        await engine.cognition.update_working(namespace, f"ours {number}")
+        await engine.cognition.update_working(other, f"theirs {number}") if number < 7 else None
+    report = await imported(engine, await exported(engine, namespace), other)
+    assert (report.added, report.refused) == ({"working_item": 3}, 7)
+    assert "Working memory holds 10 items already" in report.refusals[0].reason
+    assert len(await engine.cognition.working(other)) == 10
+
+
 BAD_LINES = {
     "half a line": ('{"kind": "documen', "not JSON"),
     "not an object": ("[1, 2]", "not a JSON object"),
@@ -334,7 +390,7 @@ JSON = st.recursive(
 
 
 @hypothesis_settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 @given(texts=st.lists(st.tuples(st.text(min_size=1), st.dictionaries(st.text("ab\n"), JSON, max_size=3)), max_size=5))
 async def test_whatever_was_stored_comes_back(engine: Engine, texts: list[tuple[str, dict[str, Any]]]) -> None:

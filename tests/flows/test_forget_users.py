@@ -61,7 +61,7 @@ async def interrupted(engine: Engine, namespace: str, target: Target, steps: int
     return told[-1]
 
 
-@pytest.mark.parametrize("steps", [1, 4, 9, 13])
+@pytest.mark.parametrize("steps", [1, 5, 11])
 async def test_whoever_is_interrupted_finishes_with_a_second_call(
     engine: Engine, namespace: str, small_steps: None, steps: int
 ) -> None:
@@ -91,13 +91,17 @@ async def test_a_namespace_is_finished_by_a_second_call(engine: Engine, namespac
 
 async def test_others_write_and_index_meanwhile_and_keep_all(engine: Engine, namespace: str, small_steps: None) -> None:
     await fill(engine, namespace, "ann")
-    await asyncio.gather(
+    answers = await asyncio.gather(
         engine.forget.forget(namespace, ANN),
         engine.forget.forget(namespace, Target(SESSION, "ann-1")),
         engine.indexer.flush(namespace),
         fill(engine, namespace, "bob"),
-        return_exceptions=False,
+        return_exceptions=True,
     )
+    # Of two who forget the same session, one may come too late.
+    assert [
+        answer for answer in answers if isinstance(answer, BaseException) and not isinstance(answer, NotFound)
+    ] == []
     await engine.indexer.flush(namespace)
     assert await sound(engine, namespace)
     with pytest.raises(NotFound, match="Nothing is known of the user ann"):

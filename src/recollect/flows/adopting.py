@@ -100,10 +100,11 @@ class Adopting:
             async with self._database.transaction(namespace) as tx:
                 return "entity", await self._add_entity(tx, entity)
         if what == "relation":
-            ends = [checks.short_name(_given(line.fields, name), name) for name in ("from", "to")]
-            relation = checks.short_name(_given(line.fields, "relationType"), "relationType")
+            source, target, relation = (
+                checks.short_name(_given(line.fields, name), name) for name in ("from", "to", "relationType")
+            )
             async with self._database.transaction(namespace) as tx:
-                return "relation", await self._add_relation(tx, *ends, relation)
+                return "relation", await self._add_relation(tx, source, target, relation)
         raise Invalid(f"type is {what!r}, neither entity nor relation")
 
     async def _add_entity(self, tx: Transaction, entity: _Entity) -> bool:
@@ -133,7 +134,8 @@ class Adopting:
 
     async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:
         # Of two with the same id, the first is taken.
-        batch = list({memory.fields["id"]: memory for memory in reversed(batch)}.values())[::-1]
+        by_id = {memory.fields["id"]: memory for memory in reversed(batch)}
+        report.known[MEMORY.name] += len(batch) - len(by_id)
 
         async def store(memories: Sequence[Mem0Memory]) -> None:
             async with self._database.transaction(namespace) as tx:
@@ -146,8 +148,10 @@ class Adopting:
             # There under its id, or one of the same scope says the same.
             report.known[MEMORY.name] += len(memories) - len(new)
 
-        if batch:
-            await each_alone_if_not_together(batch, store, lambda memory, problem: report.refuse(memory.place, problem))
+        if by_id:
+            await each_alone_if_not_together(
+                list(by_id.values())[::-1], store, lambda memory, problem: report.refuse(memory.place, problem)
+            )
 
 
 def _entity(fields: Any) -> _Entity:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable
+from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable, category
 from recollect.inference.llm import Llm, Prompt
 from recollect.language.sameness import same_facts
 from recollect.memory.memories import StoredMemory
@@ -54,7 +54,7 @@ def verbatim(text: str, failure: RecollectError | None = None) -> Condensed:
     """A text as it is; with a failure, the metadata says that a model should have condensed it."""
     if failure is None:
         return Condensed(text, {})
-    return Condensed(text, {"memory_method": "verbatim", "llm_error": _category(failure)})
+    return Condensed(text, {"memory_method": "verbatim", "llm_error": category(failure)})
 
 
 async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMemory]) -> Condensed:
@@ -81,13 +81,3 @@ def _material(text: str, known: Sequence[StoredMemory]) -> str:
     ]
     shown = "\n".join(memories) or "none"
     return f"Today: {datetime.now(UTC):%A, %Y-%m-%d}\n\nKnown memories:\n{shown}\n\nInput:\n{text}"
-
-
-def _category(failure: RecollectError) -> str:
-    """The category's name as metadata has it; never the message, which is for the operator."""
-    names: dict[type[RecollectError], str] = {
-        LimitReached: "limit_reached",
-        Misconfigured: "misconfigured",
-        Unavailable: "unavailable",
-    }
-    return next(name for category, name in names.items() if isinstance(failure, category))

@@ -112,9 +112,11 @@ class EmbeddingSwitch:
                     return False
                 keep = [model for model in (state.active, state.next) if model is not None]
                 after = await self._models.remove_others(tx, keep, after, SWEEP_BATCH)
-                if after is None:
-                    await self._models.swept(tx)
         await self._drop_indexes(namespace, keep)
+        async with self._database.transaction(namespace) as tx:
+            # Another switch may have left others meanwhile.
+            if await self._models.take(tx, state.active) == state:
+                await self._models.swept(tx)
         return True
 
     async def _begin(self, namespace: str, model: str) -> str | None:
@@ -170,9 +172,10 @@ class EmbeddingSwitch:
         async with self._database.reading(namespace) as db:
             unused = [giant for giant in await self._giants.known(db) if giant.model not in keep]
         for giant in unused:
+            # The index first: one that nobody has a note of would stay for good.
+            await vector_index.drop(self._database, giant.index_name)
             async with self._database.transaction(namespace) as tx:
                 await self._giants.forget(tx, giant)
-            await vector_index.drop(self._database, giant.index_name)
 
 
 def _is_moving(state: State, old: str, new: str) -> bool:

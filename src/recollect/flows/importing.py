@@ -12,8 +12,9 @@ from recollect.flows.import_lines import BadLine, Line, check, kind_of, read
 from recollect.flows.import_report import Progress, Report, each_alone_if_not_together
 from recollect.flows.record_sources import FOUND, sources
 from recollect.memory.passages import Passages
-from recollect.memory.records import KINDS, MESSAGE, Kind, Outcome, Records
+from recollect.memory.records import KINDS, MESSAGE, REFERENCES, WORKING_ITEM, Kind, Outcome, Records
 from recollect.memory.sessions import Holder, Sessions
+from recollect.memory.working import Working
 from recollect.storage.columns import Column, columns, move_on
 from recollect.storage.database import Database, Transaction
 
@@ -26,6 +27,64 @@ _REASONS = {
 }
 
 
+class _Missing:
+    """Records that were refused. Under their ids something else may be here, so nothing may refer to them."""
+
+    def __init__(self) -> None:
+        self._named: set[tuple[str, str, object]] = set()
+
+    def add(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Remember what others may call a record by."""
+        for of_kind, column in set(REFERENCES.values()):
+            if of_kind == kind and isinstance(name := fields.get(column), str | int):
+                self._named.add((kind, column, name))
+
+    def check(self, kind: Kind, fields: Mapping[str, Any]) -> None:
+        """Refuse a record that refers to one of them."""
+        for (of_kind, column), (other, by) in REFERENCES.items():
+            if self._named and of_kind == kind.name:
+                named = fields[column] if isinstance(fields[column], list) else [fields[column]]
+                if missing := [name for name in named if (other, by, name) in self._named]:
+                    raise Invalid(f"{column} names the {other} {missing[0]}, which was refused")
+
+
+class _Run:
+    """One import: what is known of the tables, and what came of the lines so far."""
+
+    def __init__(self, namespace: str, tables: Mapping[str, Mapping[str, Column]]) -> None:
+        self.report = Report(namespace)
+        self.tables = tables
+        self._missing = _Missing()
+
+    def refuse(self, line: Line | BadLine, problem: object) -> None:
+        """Refuse a line, and what refers to it."""
+        if isinstance(line, Line):
+            self._missing.add(str(line.fields.get("kind")), line.fields)
+        self.report.refuse(line.place, problem)
+
+    def admitted(self, kind: Kind, batch: Sequence[Line]) -> list[Line]:
+        """Those of some lines that refer to nothing that was refused; the others are refused as well."""
+        admitted = []
+        for line in batch:
+            try:
+                self._missing.check(kind, line.fields)
+            except Invalid as problem:
+                self.refuse(line, problem)
+            else:
+                admitted.append(line)
+        return admitted
+
+    def note(self, kind: Kind, line: Line, outcome: Outcome) -> None:
+        """Count what became of a line."""
+        if outcome is Outcome.ADDED:
+            self.report.added[kind.name] += 1
+        elif outcome in (Outcome.SAME, Outcome.AKIN):
+            self.report.known[kind.name] += 1
+        else:
+            name = " ".join((kind.name, *kind.named(line.fields)))
+            self.refuse(line, f"{name} {_REASONS[outcome]}")
+
+
 class Importing:
     """Adds what is not there. What is there stays as it is, so an import that was stopped is simply run again."""
 
@@ -34,12 +93,14 @@ class Importing:
         database: Database,
         records: Records,
         sessions: Sessions,
+        working: Working,
         passages: Passages,
         written: Callable[[], None],
     ) -> None:
         self._database = database
         self._records = records
         self._sessions = sessions
+        self._working = working
         self._passages = passages
         self._written = written
 
@@ -52,15 +113,14 @@ class Importing:
         lines = read(file)
         origin = _header(lines)
         namespace = checks.namespace(namespace or origin)
-        report = Report(namespace)
-        known = await columns(self._database, [kind.table for kind in KINDS])
-        for kind, batch in _batches(_records(lines, known, report)):
-            store = partial(self._store, namespace, kind, known[kind.table], report)
-            await each_alone_if_not_together(batch, store, lambda line, problem: report.refuse(line.place, problem))
+        run = _Run(namespace, await columns(self._database, [kind.table for kind in KINDS]))
+        for kind, batch in _batches(_records(lines, run)):
+            if admitted := run.admitted(kind, batch):
+                await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
             if progress is not None:
                 progress(sum(line.size for line in batch))
         self._written()
-        return report
+        return run.report
 
     async def add(
         self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
@@ -75,34 +135,22 @@ class Importing:
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
             await self._passages.add(tx, await asyncio.to_thread(sources, kind, added, holders))
+        if kind is WORKING_ITEM and added:
+            await self._working.require_room(tx)
         return outcomes
 
-    async def _store(
-        self,
-        namespace: str,
-        kind: Kind,
-        known: Mapping[str, Column],
-        report: Report,
-        batch: Sequence[Line],
-    ) -> None:
+    async def _store(self, run: _Run, kind: Kind, batch: Sequence[Line]) -> None:
         if len({kind.named(line.fields) for line in batch}) < len(batch):
             raise Conflict("Two lines of a batch are of the same record: one after the other")
-        for column in known.values():
+        for column in run.tables[kind.table].values():
             if column.counted:
                 # Before the rows are there: whoever stops us in between, nobody gets an id twice.
                 highest = max(line.fields[column.name] for line in batch)
                 await move_on(self._database, kind.table, column.name, highest)
-        async with self._database.transaction(namespace) as tx:
+        async with self._database.transaction(run.report.namespace) as tx:
             outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
         for line in batch:
-            outcome = outcomes[kind.named(line.fields)]
-            if outcome is Outcome.ADDED:
-                report.added[kind.name] += 1
-            elif outcome is Outcome.SAME:
-                report.known[kind.name] += 1
-            else:
-                name = " ".join((kind.name, *kind.named(line.fields)))
-                report.refuse(line.place, f"{name} {_REASONS[outcome]}")
+            run.note(kind, line, outcomes[kind.named(line.fields)])
 
 
 def _header(lines: Iterator[Line | BadLine]) -> str:
@@ -120,9 +168,7 @@ def _header(lines: Iterator[Line | BadLine]) -> str:
     return namespace
 
 
-def _records(
-    lines: Iterator[Line | BadLine], known: Mapping[str, Mapping[str, Column]], report: Report
-) -> Iterator[tuple[Kind, Line]]:
+def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind, Line]]:
     """The lines that are whole records; the others are refused."""
     ended = False
     for line in lines:
@@ -133,13 +179,13 @@ def _records(
                 ended = True
                 continue
             kind = kind_of(line.fields)
-            check(line.fields, known[kind.table])
+            check(line.fields, run.tables[kind.table])
         except Invalid as problem:
-            report.refuse(line.place, problem)
+            run.refuse(line, problem)
         else:
             yield kind, line
     if not ended:
-        report.refuse("the end", "the last line of an export is missing: the file was cut off")
+        run.report.refuse("the end", "the last line of an export is missing: the file was cut off")
 
 
 def _batches(records: Iterator[tuple[Kind, Line]]) -> Iterator[tuple[Kind, list[Line]]]:

@@ -88,10 +88,11 @@ class Maintenance:
         name = vector_index.name_for(namespace, model, owner, highest)
         await vector_index.create(self._database, name, namespace, model, dimensions, owner, highest)
         giant = Giant(owner, model, highest, name, dimensions)
+        if old is not None:
+            # Before its note is replaced: an index that nobody has a note of would stay for good.
+            await vector_index.drop(self._database, old.index_name)
         async with self._database.transaction(namespace) as tx:
             await self._giants.remember(tx, giant)
-        if old is not None:
-            await vector_index.drop(self._database, old.index_name)
         return giant
 
     async def _run(self, sweep: Callable[[str], Awaitable[bool]]) -> None:

@@ -33,7 +33,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Passages that are found by words but not yet by meaning, and how long the oldest of them has waited."""
+    """Passages that are found by words but not yet by meaning; where it is not exact, there are more than that."""
 
     waiting: int
     exact: bool
@@ -110,7 +110,7 @@ class Status:
         async with self._database.reading(namespace) as db:
             counts = await self._sizes.counts(db)
             waiting, seconds = await self._passages.backlog(db, COUNTED + 1)
-        indexer = Backlog(waiting, waiting <= COUNTED, round(seconds, 1))
+        indexer = Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
         embeddings = await self._embeddings(namespace)
         llm = await self._budget(namespace)
         return Report(

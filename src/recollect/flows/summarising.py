@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable
+from recollect.errors import LimitReached, Misconfigured, Unavailable, category
 from recollect.inference.llm import Llm, Prompt
 from recollect.language import summary
 from recollect.language.summary import Said
@@ -61,7 +61,7 @@ class Summarising:
             try:
                 return Summary(await self._written(self._llm, namespace, said, max_tokens), "llm")
             except _LLM_FAILURES as failure:
-                note = _category(failure)
+                note = category(failure)
         return Summary(await asyncio.to_thread(summary.summarise, said, max_tokens), "extractive", note)
 
     async def _written(self, llm: Llm, namespace: str, said: Sequence[Said], max_tokens: int) -> str:
@@ -79,7 +79,3 @@ class Summarising:
 def said_by(message: Windowed) -> list[Said]:
     """What a message says, and who; an earlier summary says what those said whom it stands for."""
     return summary.said_in(message.content) if message.compacted else [Said(message.role, message.content)]
-
-
-def _category(failure: RecollectError) -> str:
-    return next(category.__name__ for category in _LLM_FAILURES if isinstance(failure, category))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AnthropicWriter:
-    """Asks one model of Anthropic."""
+    """Asks one model of Anthropic, whose messages take no temperature."""
 
     def __init__(self, api: AnthropicApi, guard: Guard, model: str) -> None:
         self.model_id = f"anthropic:{model}"
@@ -43,8 +43,6 @@ class AnthropicWriter:
         options: dict[str, Any] = {"system": prompt.system} if prompt.system else {}
         if schema is not None:
             options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        if prompt.temperature is not None:
-            options["temperature"] = prompt.temperature
         client = await self._api.client()
         most = most_tokens(prompt, schema)
         message = await self._guard.ask(

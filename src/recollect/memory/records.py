@@ -54,8 +54,9 @@ class _Sql(Queries, file="records.sql"):
     restore_judge_scores: Query
 
 
-# Rows fetched at once. A row may hold 16 MB of text; sessions are small, and each page of them is a sort of all.
+# Rows fetched at once. Whole texts may have 16 MB each; sessions are small, and each page of them is a sort of all.
 PAGE = 100
+PAGE_OF_TEXTS = 10
 PAGE_OF_SESSIONS = 2000
 
 
@@ -80,12 +81,13 @@ class Outcome(Enum):
 
     ADDED = "added"
     SAME = "the same record is there"
+    AKIN = "the record is there, and has changed since"
     DIFFERENT = "another record of its id is there"
     CLASH = "a record of another id is in its place"
 
 
 MESSAGE = Kind("message", "messages", ("id",), _Sql.page_messages, _Sql.restore_messages)
-DOCUMENT = Kind("document", "documents", ("id",), _Sql.page_documents, _Sql.restore_documents)
+DOCUMENT = Kind("document", "documents", ("id",), _Sql.page_documents, _Sql.restore_documents, PAGE_OF_TEXTS)
 MEMORY = Kind("memory", "memories", ("id",), _Sql.page_memories, _Sql.restore_memories)
 MEMORY_HISTORY = Kind(
     "memory_history",
@@ -95,8 +97,9 @@ MEMORY_HISTORY = Kind(
     _Sql.restore_memory_history,
 )
 INSIGHT = Kind("insight", "insights", ("id",), _Sql.page_insights, _Sql.restore_insights)
+WORKING_ITEM = Kind("working_item", "working_items", ("id",), _Sql.page_working_items, _Sql.restore_working_items)
 EPISODE = Kind("episode", "episodes", ("id",), _Sql.page_episodes, _Sql.restore_episodes)
-RESOURCE = Kind("resource", "resources", ("id",), _Sql.page_resources, _Sql.restore_resources)
+RESOURCE = Kind("resource", "resources", ("id",), _Sql.page_resources, _Sql.restore_resources, PAGE_OF_TEXTS)
 
 KINDS = (
     Kind("session", "sessions", ("id",), _Sql.page_sessions, _Sql.restore_sessions, PAGE_OF_SESSIONS),
@@ -106,7 +109,7 @@ KINDS = (
     MEMORY,
     MEMORY_HISTORY,
     INSIGHT,
-    Kind("working_item", "working_items", ("id",), _Sql.page_working_items, _Sql.restore_working_items),
+    WORKING_ITEM,
     Kind("stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items),
     EPISODE,
     Kind("graph_node", "graph_nodes", ("id",), _Sql.page_graph_nodes, _Sql.restore_graph_nodes),
@@ -126,6 +129,24 @@ KINDS = (
     ),
 )
 """Every kind, each behind those that it refers to."""
+
+REFERENCES = {
+    ("message", "session_id"): ("session", "id"),
+    ("summary", "session_id"): ("session", "id"),
+    ("memory_history", "memory_id"): ("memory", "id"),
+    ("insight", "source_ids"): ("message", "seq"),
+    ("graph_node", "vector_id"): ("insight", "id"),
+    ("graph_edge", "source"): ("graph_node", "id"),
+    ("graph_edge", "target"): ("graph_node", "id"),
+    ("golden_query", "expected_ids"): ("insight", "id"),
+    ("golden_result", "day"): ("golden_run", "day"),
+    ("golden_result", "query_id"): ("golden_query", "id"),
+    ("golden_result", "found_ids"): ("insight", "id"),
+    ("judgement", "query_id"): ("golden_query", "id"),
+    ("judge_score", "judgement_id"): ("judgement", "id"),
+    ("judge_score", "document_id"): ("insight", "id"),
+}
+"""Which fields name other records, and by what: an id means something only among the records that it came with."""
 
 LEFT_OUT = {
     "recollect_migrations": "the ledger of the schema, which is the other database's own",
@@ -162,12 +183,19 @@ class Records:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""
         here = json.dumps({"namespace": tx.namespace})[:-1]
         rows = await tx.all(kind.restore, "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]")
-        return {kind.named({column: row[column] for column in kind.key}): _outcome(*tuple(row)[-2:]) for row in rows}
+        return {
+            kind.named({column: row[column] for column in kind.key}): _outcome(
+                row["added"], row["same"], row.get("akin", False)
+            )
+            for row in rows
+        }
 
 
-def _outcome(added: bool, same: bool | None) -> Outcome:
+def _outcome(added: bool, same: bool | None, akin: bool | None) -> Outcome:
     if added:
         return Outcome.ADDED
     if same is None:
         return Outcome.CLASH
-    return Outcome.SAME if same else Outcome.DIFFERENT
+    if same:
+        return Outcome.SAME
+    return Outcome.AKIN if akin else Outcome.DIFFERENT

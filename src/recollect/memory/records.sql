@@ -7,10 +7,13 @@ order by r.id collate "C"
 limit $3;
 
 -- restore_sessions
--- Adds sessions that are not there; says of the others whether they are the same.
+-- Adds sessions that are not there; says of the others whether they are the same, or akin: the same conversation, which
+-- has gone on since, so that the messages of the one have their places in the other.
 with given as (select * from jsonb_populate_recordset(null::sessions, $2::text::jsonb)),
 added as (insert into sessions overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+       (stored.user_id, stored.realm, stored.created_at) = (given.user_id, given.realm, given.created_at)
+           and stored.next_position >= given.next_position as akin
 from given
 left join added on added.id = given.id
 left join sessions stored on stored.namespace = $1 and stored.id = given.id;
@@ -211,10 +214,12 @@ order by r.id
 limit $3;
 
 -- restore_graph_nodes
--- Adds nodes that are not there; says of the others whether they are the same.
+-- Adds nodes that are not there; says of the others whether they are the same, or akin: the same thing, of which more is
+-- known since.
 with given as (select * from jsonb_populate_recordset(null::graph_nodes, $2::text::jsonb)),
 added as (insert into graph_nodes overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+       (stored.name, stored.created_at) = (given.name, given.created_at) as akin
 from given
 left join added on added.id = given.id
 left join graph_nodes stored on stored.namespace = $1 and stored.id = given.id;

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from recollect.errors import Conflict
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
@@ -85,6 +86,12 @@ class Working:
         evicted = to_evict(places) if len(places) >= CAPACITY else None
         archived = None if evicted is None else await self._move(tx, evicted, EVICTED)
         return WorkingUpdate((await tx.one(_Sql.add, content, importance))["id"], evicted, archived)
+
+    async def require_room(self, tx: Transaction) -> None:
+        """Refuse what this transaction has put in by other ways, if it is more than fits."""
+        await self._hold(tx)
+        if len(await tx.all(_Sql.places, "")) > CAPACITY:
+            raise Conflict(f"Working memory holds {CAPACITY} items already: archive some of them first")
 
     async def archive(self, tx: Transaction, item_id: int) -> int | None:
         """Take one item out of working memory; returns its id in the archive, or None if there is no such item."""

@@ -38,6 +38,8 @@ async def _retrieval(corpus: Path, questions: Path, out: Path, namespace: str | 
     try:
         chosen = namespace or f"bench-{uuid4()}"
         asked = list(_rows(questions, ("conversation", "id", "question")))
+        if not asked:
+            raise Invalid(f"{questions} holds no question")
         if not await _holds(engine, chosen, asked[0]["conversation"]):
             await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
         await _index(engine, chosen)
@@ -85,7 +87,10 @@ def _line(turn: dict[str, Any]) -> Line:
     speaker = turn["speaker"]
     role = ASSISTANT if speaker.lower() == ASSISTANT else "user"
     named = None if speaker.lower() in (ASSISTANT, "user") else speaker
-    at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
+    try:
+        at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
+    except ValueError as problem:
+        raise Invalid(f"turn {turn['turn']} has no usable time: {problem}") from problem
     return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
 
 

@@ -17,6 +17,7 @@ from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.indexing import MAX_WAITING
 from recollect.inference.local import WHEEL, LocalEmbedder
 from recollect.inference.openai_embedder import MODEL_ID as OPENAI_EMBEDDINGS
+from recollect.memory.access import Keys
 from recollect.memory.embedding_models import EmbeddingModels
 from recollect.memory.passages import Passages
 from recollect.settings import Settings
@@ -65,7 +66,6 @@ async def _examine() -> AsyncIterator[Finding]:
         yield finding
     yield await _model(settings)
     yield _llm(settings)
-    yield _keys(settings)
     yield _redis(settings)
 
 
@@ -89,6 +89,7 @@ async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
         yield await _backlog(database, settings.namespace)
         yield await _space(database, settings)
+        yield await _keys(database, settings)
 
 
 async def _row_security(database: Database) -> Finding:
@@ -158,12 +159,19 @@ def _llm(settings: Settings) -> Finding:
     return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens a day and namespace")
 
 
-def _keys(settings: Settings) -> Finding:
-    if not is_loopback(settings.host):
-        return Finding(
-            "missing", "keys", f"RECOLLECT_HOST is {settings.host}, but without access keys only loopback is safe"
-        )
-    return Finding("note", "keys", f"there are no access keys; `recollect serve` binds loopback only ({settings.host})")
+async def _keys(database: Database, settings: Settings) -> Finding:
+    keys = Keys()
+    async with database.reading(settings.namespace) as db:
+        guarded = await keys.guard(db)
+    if guarded:
+        return Finding("ok", "keys", f"namespace {settings.namespace!r} asks for a key over HTTP")
+    if is_loopback(settings.host):
+        return Finding("note", "keys", f"there are none here; on loopback ({settings.host}) none is needed")
+    if await keys.guard_anything(database):
+        return Finding("note", "keys", f"none opens namespace {settings.namespace!r}; others have keys")
+    return Finding(
+        "missing", "keys", f"RECOLLECT_HOST is {settings.host}, which needs a key: `recollect keys create` makes one"
+    )
 
 
 def _redis(settings: Settings) -> Finding:

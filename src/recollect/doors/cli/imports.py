@@ -52,8 +52,10 @@ def _progress(path: Path) -> Iterator[Progress | None]:
     if path == STANDARD or not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=path.stat().st_size, label="Importing", file=sys.stderr) as bar:
+    size = path.stat().st_size
+    with click.progressbar(length=size, label="Importing", file=sys.stderr) as bar:
         yield bar.update
+        bar.update(size - bar.pos)
 
 
 def _tell(report: Report) -> None:

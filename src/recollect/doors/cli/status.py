@@ -80,7 +80,7 @@ def _print(found: _Found) -> None:
         for title, text in _lines(found.report):
             click.echo(f"{title:<14} {text}")
     for sentence in found.attention:
-        click.echo(f"{click.style('ATTENTION', fg='red'):<14}  {sentence}")
+        click.echo(f"{click.style('ATTENTION'.ljust(14), fg='red')} {sentence}")
     if not found.attention:
         click.echo("Nothing needs attention.")
 
@@ -93,7 +93,7 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield kind.replace("_", " "), f"{_count(size):>15}   about {_bytes(size.bytes)}" if size.rows else f"{0:>15}"
     rates = ", ".join(f"{_count(count)} in the last {period}" for period, count in report.messages.items())
     yield "new messages", rates
-    waiting = _count(Count(indexer.waiting, indexer.exact))
+    waiting = f"{'' if indexer.exact else 'more than '}{indexer.waiting:,}"
     yield "indexer", f"{waiting} passage(s) wait, the oldest for {indexer.oldest_seconds:,.0f} s"
     yield "giants", f"with an index of their own: {_owners(report.giants.indexed)}"
     if report.giants.without_index:

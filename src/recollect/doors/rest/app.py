@@ -32,9 +32,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with running():
-            yield
-        await engine.close()
+        try:
+            async with running():
+                yield
+        finally:
+            await engine.close()
 
     app = FastAPI(
         title="Recollect",

@@ -26,7 +26,9 @@ class Readiness(Health):
     postgres: str = Field(examples=["16.4"])
     pgvector: str = Field(examples=["0.8.0"])
     namespace: str = Field(examples=["default"], description="The namespace that this request may see")
-    embedding_model: str | None = Field(description="null when none is installed: then words alone decide")
+    embedding_model: str | None = Field(
+        description="The namespace's model; null when it cannot be used here: then words alone decide"
+    )
     waiting: int = Field(description="Passages of the namespace that are found by words but not yet by meaning")
 
 
@@ -42,11 +44,12 @@ async def health(request: Request) -> Health:
 async def ready(caller: Calling) -> Readiness:
     """What serves, for operators: behind a key, or on loopback."""
     versions = await caller.engine.health()
+    embedder = await caller.engine.spaces.embedder(caller.namespace)
     return Readiness(
         version=__version__,
         postgres=versions.postgres,
         pgvector=versions.pgvector,
         namespace=caller.namespace,
-        embedding_model=caller.engine.embedding_model,
+        embedding_model=None if embedder is None else embedder.model_id,
         waiting=await caller.engine.indexer.waiting(caller.namespace),
     )

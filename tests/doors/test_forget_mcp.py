@@ -1,0 +1,25 @@
+"""The MCP tool `forget`: one memory, or all of a session or a user, with a receipt."""
+
+from pathlib import Path
+from uuid import uuid4
+
+from recollect.storage import embedded
+from tests.mcp_servers import over_stdio
+
+
+def test_forget_gives_a_receipt(server: embedded.Lease, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log, over_stdio(f"test-{uuid4()}", log) as client:
+        document = client.ok("remember", text="Owls hoot.")["id"]
+        conversation = client.ok("create_conversation", user_id="ann")["id"]
+        client.ok("record_interaction", conversation_id=conversation, user_message="Owls?", assistant_response="Hoot.")
+        client.ok("store_raw_dialogue", session_id="talk", speaker="bob", content="Cats purr.")
+        assert client.ok("forget", id=document) == {
+            "id": document,
+            "rows": {"documents": 1, "passages": 1},
+            "insights_left": [],
+        }
+        assert client.ok("forget", id="user:ann")["rows"] == {"messages": 2, "passages": 2, "sessions": 1}
+        assert "Nothing is known of the user ann" in client.refused("forget", id="user:ann")
+        assert [memory["text"] for memory in client.ok("recall", query="owls or cats")["memories"]] == ["Cats purr."]
+        assert client.ok("forget", id="session:talk")["id"] == "session:talk"
+        assert "one of message" in client.refused("forget", id="namespace:default")
