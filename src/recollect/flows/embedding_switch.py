@@ -104,10 +104,10 @@ class EmbeddingSwitch:
         after: int | None = 0
         while after is not None:
             async with self._database.transaction(namespace) as tx:
-                state = await self._models.state(tx)
-                if state is None or not state.leftovers:
+                known = await self._models.state(tx)
+                if known is None or not known.leftovers:
                     return True
-                state = await self._models.take(tx, state.active)
+                state = await self._models.take(tx, known.active)
                 if _left(state) > 0:
                     return False
                 keep = [model for model in (state.active, state.next) if model is not None]
