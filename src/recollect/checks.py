@@ -12,6 +12,7 @@ from recollect.errors import Invalid
 MAX_TEXT_MEGABYTES = 16
 MAX_TEXT_BYTES = MAX_TEXT_MEGABYTES * 1024 * 1024
 MAX_METADATA_BYTES = 1024 * 1024
+MAX_METADATA_DEPTH = 100
 MAX_IDENTIFIER_CHARACTERS = 255
 MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
@@ -188,9 +189,19 @@ def _json(value: object, name: str) -> str:
         raise Invalid(f"{name} is not JSON: {problem}") from problem
     if "\\u0000" in encoded and _has_nul(value):
         raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+    if _is_deep(value, MAX_METADATA_DEPTH):
+        raise Invalid(f"{name} is nested deeper than {MAX_METADATA_DEPTH} levels: make it flatter")
     if size > MAX_METADATA_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     return encoded
+
+
+def _is_deep(value: object, levels: int) -> bool:
+    """Whether something is nested deeper than so many levels; what writes answers gives up at some depth."""
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in inner)
 
 
 def _sized(value: str, name: str) -> str:

@@ -103,7 +103,13 @@ class Engine:
         models = EmbeddingModels()
         self.spaces = Spaces(self.database, models, self.embedders)
         self.maintenance = Maintenance(self.database, self.giants, self.spaces)
-        self.indexer = Indexer(self.database, self.passages, self.spaces, indexed=self.maintenance.touch)
+        self.indexer = Indexer(
+            self.database,
+            self.passages,
+            self.spaces,
+            indexed=self.maintenance.touch,
+            at_once=max(1, self.settings.database_connections // 2),
+        )
         self.embeddings = EmbeddingSwitch(
             self.database,
             models,

@@ -66,7 +66,6 @@ def test_doctor_names_a_setting_that_is_wrong(settings: Settings) -> None:
         ("DATABASE_URL", "postgresql://me:hun#ter2@host/db"),
         ("REDIS_URL", "redis://h:abc"),
         ("EMBEDDING_MODEL_PATH", "/etc/passwd"),
-        ("HOST", "0.0.0.0"),
         ("DATBASE_URL", "postgresql://h/db"),
     ],
 )

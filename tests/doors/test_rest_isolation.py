@@ -162,3 +162,42 @@ async def test_a_body_that_cannot_be_read_is_refused_in_a_sentence(engine: Engin
         answer = await http.post("/ltm/memories", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == status, answer.text
         assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/memories/search", {"user_id": "u", "user_key": "k", "query": "x", "scope": [0] * 100_000}),
+        ("/stm/s/messages", {"messages": [0] * 100_000}),
+        ("/ltm/memories", {"messages": [0] * 100_000, "category": "fact", "user_id": "u"}),
+        ("/ltm/memories/search", {"query": "x", "user_id": "u", "categories": [0] * 100_000}),
+    ],
+    ids=["scope", "messages", "memory", "categories"],
+)
+async def test_a_list_of_faults_is_answered_in_short(engine: Engine, path: str, body: dict[str, Any]) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        answer = await http.post(path, json=body)
+        assert answer.status_code == 422
+        assert len(answer.content) < 2000
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_metadata_that_no_answer_could_hold_is_refused(engine: Engine) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        said = [{"role": "user", "content": "x", "metadata": deep}]
+        assert (await http.post("/stm/s/messages", json={"messages": said})).status_code == 422
+        memory = {"messages": "x", "category": "fact", "user_id": "u", "metadata": deep}
+        assert (await http.post("/ltm/memories", json=memory)).status_code == 422
+        assert (await http.get("/stm/s/messages")).json()["messages"] == []
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_nobody_can_become_the_owner_of_sessions_without_one(engine: Engine) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        answer = await http.post("/users", json={"user_id": "anonymous"})
+        assert answer.status_code == 422
+        assert "anonymous" in answer.json()["detail"]

@@ -116,7 +116,13 @@ def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Se
         assert result.returncode == 1
         assert "recollect keys create" in result.stderr
         assert "loopback" in result.stderr
+    bound = environment | {"RECOLLECT_HOST": "0.0.0.0"}
+    doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
+    assert doctor.returncode == 1
+    assert "missing  keys" in doctor.stdout
     key = subprocess.run([RECOLLECT, "keys", "create"], capture_output=True, text=True, timeout=60, env=environment)
+    doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
+    assert doctor.returncode == 0, doctor.stdout
     with serving("--host", "0.0.0.0", RECOLLECT_DATA_DIR=str(home)) as (url, _):
         local = url.replace("0.0.0.0", "127.0.0.1")
         assert httpx.get(f"{local}/health").status_code == 200

@@ -113,6 +113,8 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     assert memory.metadata == {"source": "chat", "mem0": {"categories": ["travel", "user_preferences"]}}
     assert memory.created_at.isoformat() == "2024-05-01T19:00:00.123456+00:00"
     assert [entry.event for entry in await engine.memories.history(namespace, str(own))] == ["create"]
+    of_mira = [json.loads(line)["kind"] async for line in engine.exporting.lines(namespace, "mira")]
+    assert of_mira == ["recollect-export", "memory", "memory", "memory_history", "memory_history", "end"]
     found = await engine.memories.search(namespace, "Who is family in Lagos?", Holder("mira"), limit=1)
     assert (found[0].memory.text, found[0].memory.category) == ("Has a brother in Lagos", "fact")
     (bees,) = (await engine.memories.newest(namespace, Holder("ben"))).memories

@@ -229,6 +229,8 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
         )
         ids[user] = said[0].seq
         await engine.memories.add(namespace, f"{user} likes tea", "fact", Holder(user))
+        gone = await engine.memories.add(namespace, f"{user} is asleep", "fact", Holder(user))
+        await engine.memories.delete(namespace, str(gone.memory.id))
         await engine.gateway.put_resource(Owner(namespace, user), "file:///a", f"a file of {user}")
         await engine.cognition.compress(namespace, f"{user} spoke", [said[0].seq])
     await engine.cognition.compress(namespace, "ann and bob spoke", list(ids.values()))
@@ -237,7 +239,7 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
     assert json.loads(lines[0])["user"] == "ann"
     assert not any("bob" in line for line in lines)
     assert kinds(lines) == {
-        "session": 1, "message": 1, "memory": 1, "memory_history": 1, "insight": 1, "resource": 1,
+        "session": 1, "message": 1, "memory": 1, "memory_history": 3, "insight": 1, "resource": 1,
     }  # fmt: skip
     other = f"test-{uuid4()}"
     assert (await imported(engine, lines, other)).refusals == []

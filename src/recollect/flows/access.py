@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from recollect import checks
-from recollect.errors import AccessDenied, Conflict, NotFound
+from recollect.errors import AccessDenied, Conflict, Invalid, NotFound
+from recollect.flows.remember import ANONYMOUS
 from recollect.memory.access import Credential, Key, Keys
 from recollect.storage.database import Database
 
@@ -60,6 +61,8 @@ class Access:
 
     async def create_user_key(self, namespace: str, user_id: str) -> NewKey:
         """A key with which the gateway knows one user."""
+        if user_id == ANONYMOUS:
+            raise Invalid(f"user_id {ANONYMOUS} stands for sessions that belong to nobody: choose another")
         return await self._create(namespace, "uk", None, checks.identifier(user_id, "user_id"))
 
     async def keys(self, namespace: str) -> list[Key]:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable, category
-from recollect.inference.llm import Llm, Prompt
+from recollect.inference.llm import Llm, Prompt, in_time
 from recollect.language.sameness import same_facts
 from recollect.memory.memories import StoredMemory
 
@@ -61,7 +61,7 @@ async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMe
     """One sentence for a text, compared with the nearest memories of its scope; verbatim where the model fails."""
     prompt = Prompt(_SYSTEM, _material(text, known), FEATURE, namespace)
     try:
-        answer = await llm.complete_as(prompt, _Answer)
+        answer = await in_time(llm.complete_as(prompt, _Answer))
     except (Unavailable, LimitReached, Misconfigured) as failure:
         return verbatim(text, failure)
     said = answer.memory.strip()

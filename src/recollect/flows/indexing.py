@@ -35,11 +35,14 @@ class Indexer:
         passages: Passages,
         spaces: Spaces,
         indexed: Callable[[str], None],
+        at_once: int,
     ) -> None:
         self._database = database
         self._passages = passages
         self._spaces = spaces
         self._indexed = indexed
+        # Whoever embeds holds a connection, and a provider's embedder needs another one to pay: some must stay free.
+        self._embedding = asyncio.Semaphore(at_once)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -112,7 +115,7 @@ class Indexer:
             embedder = await self._spaces.embedder(namespace)
             if embedder is None:
                 return
-            async with self._database.transaction(namespace) as tx:
+            async with self._embedding, self._database.transaction(namespace) as tx:
                 claims = await self._passages.claim_some(tx, left, BATCH)
                 done = await self._complete(tx, claims, embedder)
             if done:
@@ -136,10 +139,12 @@ class Indexer:
             try:
                 done = await self.round()
                 failures = 0
-            except RecollectError as problem:
+            # A task that nobody awaits would end unheard, and indexing with it.
+            except Exception as problem:  # noqa: BLE001
                 pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
                 failures += 1
-                _log.warning("Indexing is interrupted and goes on in %s s: %s", pause, problem)
+                unexpected = None if isinstance(problem, RecollectError) else problem
+                _log.warning("Indexing is interrupted and goes on in %s s: %s", pause, problem, exc_info=unexpected)
                 await asyncio.sleep(pause)
                 continue
             if done == 0:
@@ -156,7 +161,7 @@ class Indexer:
         if embedder is None:
             return await self._count(namespace)
         try:
-            async with self._database.transaction(namespace) as tx:
+            async with self._embedding, self._database.transaction(namespace) as tx:
                 claims = await self._passages.claim(tx, BATCH, with_model=True)
                 done = await self._complete(tx, claims, embedder)
         except RecollectError:

@@ -88,10 +88,10 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "created_at": created_at.isoformat(),
         "updated_at": _text_of(_moment(entry, "updated_at")),
     }
-    return Mem0Memory(place, fields, _history(memory_id, text, created_at))
+    return Mem0Memory(place, fields, _history(memory_id, text, holder, created_at))
 
 
-def _history(memory_id: str, text: str, at: datetime) -> dict[str, Any]:
+def _history(memory_id: str, text: str, holder: Holder, at: datetime) -> dict[str, Any]:
     return {
         "memory_id": memory_id,
         "number": 1,
@@ -100,6 +100,8 @@ def _history(memory_id: str, text: str, at: datetime) -> dict[str, Any]:
         "old_memory": None,
         "new_memory": text,
         "at": at.isoformat(),
+        "user_id": holder.user_id,
+        "session_id": holder.session_id,
     }
 
 

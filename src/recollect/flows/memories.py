@@ -270,7 +270,7 @@ class LongTermMemory:
         ids = {entry: _uuid(entry) for entry in recalled if _is_uuid(entry)}
         async with self._database.reading(namespace) as db:
             named = await self._memories.find(db, list(ids.values()))
-        own = [memory for memory in named.values() if _may_see(holder, memory)]
+        own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(holder, memory)]
         texts = [*(entry for entry in recalled if entry not in ids), *(memory.text for memory in own)]
         said = await asyncio.to_thread(sayings, text)
         known = await asyncio.to_thread(lambda: frozenset[str]().union(*map(sayings, texts)))

@@ -114,7 +114,7 @@ class Remember:
     @telemetry.memory_operation("create_memory", len)
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
-        excerpts = tuple([await _excerpts(line.content, line.speaker) for line in turn.lines])
+        excerpts = await _excerpts_of(turn)
         messages = await self._turns.submit(namespace, _Analysed(turn, excerpts), turn.size())
         telemetry.messages_stored(len(messages))
         self._written()
@@ -185,6 +185,13 @@ class Remember:
         rooms = await self._sessions.advance(tx, _message_counts(turns))
         _open_first(turns, rooms)
         return rooms
+
+
+async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
+    def analysed() -> tuple[tuple[Excerpt, ...], ...]:
+        return tuple(analyse(line.content, line.speaker) for line in turn.lines)
+
+    return analysed() if turn.size() <= _ANALYSED_IN_PLACE else await asyncio.to_thread(analysed)
 
 
 async def _excerpts(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:

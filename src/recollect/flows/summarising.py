@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from recollect.errors import LimitReached, Misconfigured, Unavailable, category
-from recollect.inference.llm import Llm, Prompt
+from recollect.inference.llm import Llm, Prompt, in_time
 from recollect.language import summary
 from recollect.language.summary import Said
 from recollect.language.tokens import estimate_tokens
@@ -70,7 +70,8 @@ class Summarising:
         if length > MAX_PROMPT_TOKENS:
             text = await asyncio.to_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
         instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
-        answer = await llm.complete(Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM))
+        prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
+        answer = await in_time(llm.complete(prompt))
         if not answer.strip() or estimate_tokens(answer) >= length:
             raise Unavailable("The LLM's summary is empty, or no shorter than what it stands for")
         return answer.strip()

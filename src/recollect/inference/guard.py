@@ -1,5 +1,6 @@
 """Guard: everything between us and a provider's model, so that it is asked politely and within the budget."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -52,5 +53,9 @@ class Guard:
             except RecollectError:
                 await self._meter.release(reservation)
                 raise
-            await self._meter.settle(reservation, used)
+            except BaseException:
+                # Cancelled, or worse; the provider may have done the work all the same.
+                await asyncio.shield(self._meter.settle(reservation, Tokens(most_tokens, 0)))
+                raise
+            await asyncio.shield(self._meter.settle(reservation, used))
             return answer

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +13,10 @@ from pydantic import BaseModel, ValidationError
 from recollect.errors import Unavailable
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+# However often a request is tried again: whoever stores a memory or reads a window waits for it.
+PATIENCE_SECONDS = 30.0
 
 # What a JSON schema may say that a provider's own enforcement does not know; our validation does.
 _UNENFORCED = {
@@ -36,6 +42,15 @@ class Prompt:
     max_tokens: int = 1024
     temperature: float | None = None
     """None leaves it to the model; some newer ones refuse to be told."""
+
+
+async def in_time(answer: Awaitable[T], seconds: float = PATIENCE_SECONDS) -> T:
+    """An answer for somebody who waits for it and can do without; Unavailable when it takes too long."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError:
+        raise Unavailable(f"The model did not answer within {seconds:g} s.") from None
 
 
 def most_tokens(prompt: Prompt, schema: dict[str, Any] | None = None) -> int:

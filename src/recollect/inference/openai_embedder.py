@@ -29,9 +29,11 @@ TEXTS_PER_REQUEST = 256
 TOKENS_PER_REQUEST = 100_000
 TOKENS_PER_TEXT = 8_000
 
-# However often it is tried: whoever searches waits, and whoever indexes keeps others from deleting meanwhile.
+# However often it is tried: whoever searches waits, and whoever indexes keeps others from deleting meanwhile. One try
+# ends before that, so that it counts as a failure of the provider.
 QUERY_SECONDS = 10.0
 DOCUMENTS_SECONDS = 25.0
+SHARE_OF_ONE_TRY = 0.8
 
 
 class OpenAiEmbedder:
@@ -54,23 +56,29 @@ class OpenAiEmbedder:
     async def _within(self, seconds: float, texts: Sequence[str]) -> list[Vector]:
         try:
             async with asyncio.timeout(seconds):
-                return await self._embed(texts)
+                return await self._embed(texts, seconds * SHARE_OF_ONE_TRY)
         except TimeoutError:
             raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
 
-    async def _embed(self, texts: Sequence[str]) -> list[Vector]:
+    async def _embed(self, texts: Sequence[str], seconds: float) -> list[Vector]:
         client = await self._api.client()
         vectors: list[Vector] = []
         for batch in _batches([_shortened(text) for text in texts]):
             most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
-            vectors += await self._guard.ask(self._namespace, FEATURE, most, partial(self._request, client, batch))
+            request = partial(self._request, client, batch, most, seconds)
+            vectors += await self._guard.ask(self._namespace, FEATURE, most, request)
         return vectors
 
-    async def _request(self, client: AsyncOpenAI, texts: Sequence[str]) -> tuple[list[Vector], Tokens]:
+    async def _request(
+        self, client: AsyncOpenAI, texts: Sequence[str], most: int, seconds: float
+    ) -> tuple[list[Vector], Tokens]:
         import numpy as np
 
         with self._api.translated():
-            answer = await client.embeddings.create(model=MODEL, input=list(texts))
+            answer = await client.embeddings.create(model=MODEL, input=list(texts), timeout=seconds)
+            # The SDK hands on whatever came, down to plain text.
+            if not getattr(answer, "data", None):
+                raise OPENAI.unreadable()
             found = sorted(answer.data, key=lambda entry: entry.index)
             vectors = np.array([entry.embedding for entry in found], np.float32)
         if vectors.shape != (len(texts), DIMENSIONS):
@@ -78,7 +86,8 @@ class OpenAiEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not lengths.all():
             raise OPENAI.unreadable()
-        return list(vectors / lengths), Tokens(answer.usage.prompt_tokens, 0)
+        # Servers that are only compatible may not say what they took.
+        return list(vectors / lengths), Tokens(answer.usage.prompt_tokens if answer.usage else most, 0)
 
 
 def _shortened(text: str) -> str:

@@ -181,6 +181,9 @@ class Passages:
 
     async def _claims(self, tx: Transaction, counted: Mapping[int, bool]) -> list[Claim]:
         texts = await tx.all(_Sql.texts, list(counted))
+        if gone := counted.keys() - {row["id"] for row in texts}:
+            # Deleted while something put them back into the queue.
+            await tx.all(_Sql.remove_from_queue, list(gone))
         return [
             Claim(row["id"], row["kind"], row["owner"], row["text"], _terms(row["weights"]), counted[row["id"]])
             for row in texts

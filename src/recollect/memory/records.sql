@@ -102,14 +102,11 @@ left join added on added.id = given.id
 left join memories stored on stored.namespace = $1 and stored.id = given.id;
 
 -- page_memory_history
--- What happened to memories. Whose a deleted one was is not known any more.
+-- What happened to memories, deleted ones included.
 select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
 from memory_history r
 where r.namespace = $1
-  and (
-      $2::text is null
-      or exists (select from memories m where m.namespace = $1 and m.id = r.memory_id and m.user_id = $2)
-  )
+  and ($2::text is null or r.user_id = $2)
   and ($4::uuid is null or (r.memory_id, r.number) > ($4, $5::bigint))
 order by r.memory_id, r.number
 limit $3;

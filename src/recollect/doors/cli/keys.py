@@ -3,6 +3,7 @@
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.engine import Engine
 
 
 def create(namespace: str | None, label: str | None) -> None:
@@ -25,5 +26,12 @@ def show(namespace: str | None) -> None:
 
 def revoke(namespace: str | None, key_id: str) -> None:
     """Make a key useless; servers notice within two seconds."""
-    with_engine(lambda engine: engine.access.revoke(namespace or engine.settings.namespace, key_id))
+    if with_engine(lambda engine: _revoke(engine, namespace or engine.settings.namespace, key_id)):
+        click.echo("No key is left: whoever reaches this machine's loopback may use the namespace again.", err=True)
     click.echo(f"Revoked {key_id}.")
+
+
+async def _revoke(engine: Engine, namespace: str, key_id: str) -> bool:
+    """Whether the namespace is open after that."""
+    await engine.access.revoke(namespace, key_id)
+    return await engine.access.is_open(namespace)

@@ -37,7 +37,9 @@ class Spans(ServerMiddleware[Any]):
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         method = ctx.method if ctx.method in METHODS else OTHER
         name = (ctx.params or {}).get("name") if method == "tools/call" else None
-        with telemetry.mcp_request(method, name if name in self._tools else None, ctx.meta) as refused:
+        with telemetry.mcp_request(
+            method, name if isinstance(name, str) and name in self._tools else None, ctx.meta
+        ) as refused:
             result = await call_next(ctx)
             if is_error(result):
                 refused()

@@ -98,6 +98,10 @@ class Gate:
             await self._app(scope, _bounded(receive), request.answering(send))
         except (Turned, RecollectError) as refusal:
             await _refused(refusal)(scope, receive, request.answering(send))
+        except Exception:  # the last one who can answer in the contract's shape
+            log.exception("a request failed unexpectedly", extra={"request_id": request.id})
+            if not request.is_answered:
+                await problems.problem(500, _UNEXPECTED)(scope, receive, request.answering(send))
         finally:
             request.tell()
 
@@ -105,18 +109,19 @@ class Gate:
         """The namespace that a request may see; None where a route needs none."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and token.strip():
-            return await self._by_key(token.strip())
+            return await self._by_key(token.strip(), _address(scope))
         path = scope["path"]
         if path in WITH_USER_KEY:
-            self._spend(f"from:{(scope.get('client') or ('unknown',))[0]}")
+            self._spend(_address(scope))
             return None
         if path in PUBLIC or path.startswith(ASSETS):
             return None
         return await self._without_key(headers)
 
-    async def _by_key(self, token: str) -> str:
+    async def _by_key(self, token: str, address: str) -> str:
         credential = await self._engine.access.credential(token)
         if credential is None or credential.user_id is not None:
+            self._spend(address)
             raise AccessDenied("The key is not valid: it is unknown, revoked, or not a key of a namespace")
         self._spend(credential.key_id)
         return credential.namespace
@@ -150,7 +155,7 @@ class Gate:
             wait = (1 - bucket.left) * 60 / self._per_minute
             raise Turned(
                 429,
-                f"This key may make {self._per_minute} requests a minute: try again in {wait:.0f} seconds",
+                f"{self._per_minute} requests a minute are allowed here: try again in {wait:.0f} seconds",
                 {"Retry-After": str(max(1, round(wait)))},
             )
         bucket.left -= 1
@@ -166,6 +171,11 @@ class _Request:
         self._began = began
         self._span = span
         self._status = 0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer has begun."""
+        return self._status != 0
 
     def answering(self, send: Send) -> Send:
         """A way to answer that adds what every answer has."""
@@ -205,6 +215,11 @@ class _Request:
         )
 
 
+def _address(scope: Scope) -> str:
+    """How a caller without a key is told from others."""
+    return f"from:{(scope.get('client') or ('unknown',))[0]}"
+
+
 def _request_id(headers: Headers) -> str:
     """The one that a proxy gave, if it is harmless in a log, or a new one."""
     given = headers.get("x-request-id", "")
@@ -216,6 +231,8 @@ def _check_length(headers: Headers) -> None:
     if length.isdecimal() and int(length) > MAX_BODY_BYTES:
         raise Turned(413, _TOO_LARGE)
 
+
+_UNEXPECTED = "Something unexpected happened here: the log of the server has the details, by the request id"
 
 _TOO_LARGE = f"The body is larger than the limit of {MAX_BODY_BYTES // 1024 // 1024} MB: send it in several requests"
 

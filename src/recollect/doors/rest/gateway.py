@@ -56,12 +56,16 @@ class Identified(BaseModel):
     project_id: Annotated[Name, Field(description="Memories of another project are not seen")] = gateway.DEFAULT
 
 
+MAX_SCOPES = 3
+
+
 class SearchRequest(Identified):
     """A prompt, and where to look for what answers it."""
 
     query: str = Field(min_length=1, description="The prompt or a question", examples=["When does she like to travel?"])
     scope: list[Literal["current_chat", "resources", "all_user_memory"]] = Field(
         min_length=1,
+        max_length=MAX_SCOPES,
         description="One or more of: the chat `chat:<conversation_id>`; the user's resources; "
         "everything of the user in the app and project",
         examples=[["current_chat", "resources"]],

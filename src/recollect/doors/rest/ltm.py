@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.rest.caller import Calling
@@ -47,6 +47,10 @@ class Scoped(BaseModel):
         return Holder(self.user_id, self.agent_id, self.session_id)
 
 
+MAX_MESSAGES = 1000
+MAX_CATEGORIES = 4
+
+
 class ChatMessage(BaseModel):
     """One message of a chat. Other fields that chat clients send are passed over; so is a message without content."""
 
@@ -55,7 +59,7 @@ class ChatMessage(BaseModel):
     role: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)] = Field(
         examples=["user"]
     )
-    content: str | None = Field(examples=["I prefer dark mode."])
+    content: str | None = Field(None, examples=["I prefer dark mode."])
     name: Identifier | None = Field(None, description="Who speaks, in place of the role")
 
 
@@ -77,6 +81,14 @@ class AddMemory(Scoped):
         "repeats them is not stored again",
     )
 
+    @field_validator("messages", mode="before")
+    @classmethod
+    def _is_short(cls, messages: object) -> object:
+        """Before each message is looked at: a list of faults would be longer still."""
+        if isinstance(messages, list) and len(messages) > MAX_MESSAGES:
+            raise ValueError(f"messages has more than {MAX_MESSAGES:,} entries: one memory is no archive")
+        return messages
+
     def text(self) -> str:
         """What to remember, as one text."""
         if isinstance(self.messages, str):
@@ -94,7 +106,7 @@ class SearchMemories(Scoped):
 
     query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
     categories: list[Category] | None = Field(
-        None, description="Filter by memory categories", examples=[["preference", "fact"]]
+        None, max_length=MAX_CATEGORIES, description="Filter by memory categories", examples=[["preference", "fact"]]
     )
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
 

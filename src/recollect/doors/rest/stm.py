@@ -36,6 +36,9 @@ class NewMessage(BaseModel):
         return Line(self.role, checks.text(self.content, "content"), checks.metadata(self.metadata))
 
 
+MAX_MESSAGES = 10_000
+
+
 class NewMessages(BaseModel):
     """Messages to add, next to each other and in this order."""
 
@@ -52,7 +55,7 @@ class NewMessages(BaseModel):
         }
     )
 
-    messages: list[NewMessage] = Field(description="Array of messages to add")
+    messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
 
 
 class Message(BaseModel):
