@@ -119,7 +119,7 @@ def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Se
     bound = environment | {"RECOLLECT_HOST": "0.0.0.0"}
     doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
     assert doctor.returncode == 1
-    assert "missing  keys" in doctor.stdout
+    assert "recollect keys create" in doctor.stdout
     key = subprocess.run([RECOLLECT, "keys", "create"], capture_output=True, text=True, timeout=60, env=environment)
     doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
     assert doctor.returncode == 0, doctor.stdout
