@@ -73,9 +73,11 @@ where namespace = $1 and memory_id = $2
 order by number;
 
 -- of_user
--- The next memories of a user behind an id, those of which only a history is left among them.
+-- The next memories of a user behind an id. Those that are superseded or deleted are found by their history.
 (
-    select id from memories where namespace = $1 and user_id = $2 and id > $3 order by id limit $4
+    select id from memories where namespace = $1 and superseded_by is null and user_id = $2 and id > $3
+    order by id
+    limit $4
 )
 union
 (
@@ -89,8 +91,8 @@ limit $4;
 -- in_sessions
 -- The same for some sessions; where $5 is false, only memories that no user holds.
 (
-    select id from memories where namespace = $1 and session_id = any($2::text[]) and ($5 or user_id is null)
-      and id > $3
+    select id from memories where namespace = $1 and superseded_by is null and session_id = any($2::text[])
+      and ($5 or user_id is null) and id > $3
     order by id
     limit $4
 )

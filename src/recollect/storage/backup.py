@@ -41,6 +41,7 @@ async def back_up(
     if await migrate.pending(database) == migrate.migrations():
         raise NotFound("There is nothing to back up: this database has no tables of Recollect")
     versions = await migrate.check_server(database)
+    made_at = datetime.now(UTC)
     with writing(path, overwrite=overwrite) as file:
         async with database.alone() as connection, connection.transaction(isolation="repeatable_read"):
             await connection.execute(_PLAIN_TEXT)
@@ -58,7 +59,7 @@ async def back_up(
             schema_version=schema_version,
             postgres=versions.postgres,
             pgvector=versions.pgvector,
-            made_at=datetime.now(UTC),
+            made_at=made_at,
             tables=entries,
             counters=[Counter(table=table, column=column, last=last) for table, column, last in counters],
         )

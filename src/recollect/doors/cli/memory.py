@@ -82,7 +82,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
     width = shutil.get_terminal_size().columns
     for place, memory in enumerate(found.memories, 1):
         said_by = memory.speaker or memory.role or memory.kind
-        head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}"
+        head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
         click.echo(click.style(head, dim=True))
         for line in _wrapped(_shortened(memory.text), width - 6):
             click.echo("     " + _highlighted(line, memory))
