@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -134,7 +135,7 @@ def test_at_a_terminal_every_way_out_is_clean(tmp_path: Path, leave: str) -> Non
         os.write(ours, b"remember that tea is hot\n")
         assert "Added to MEMORY.md" in read_until(ours, "\n> ")
         if leave == "Ctrl-C":
-            process.send_signal(signal.SIGINT)
+            interrupt_until_it_answers(process, ours)
         else:
             os.write(ours, b"\x04" if leave == "Ctrl-D" else b"/quit\n")
         assert "Bye." in read_until(ours, "Bye.")
@@ -168,10 +169,20 @@ def test_ctrl_c_stops_an_answer_and_not_the_conversation(tmp_path: Path) -> None
     assert (last["type"], last["context_visible"]) == ("run_failed", False)
 
 
+def interrupt_until_it_answers(process: "subprocess.Popen[bytes]", terminal: int) -> None:
+    """A signal that comes just before Python begins to wait for a key is heard with the next one only."""
+    for _ in range(60):
+        process.send_signal(signal.SIGINT)
+        if select.select([terminal], [], [], 0.5)[0]:
+            return
+    raise AssertionError("it does not hear Ctrl-C")
+
+
 def read_until(terminal: int, mark: str) -> str:
     """What the terminal shows, up to a mark. A process that ends before it shows too little."""
     seen = ""
     while mark not in seen:
+        assert select.select([terminal], [], [], 60)[0], f"{mark!r} is not shown, only {seen!r}"
         try:
             seen += os.read(terminal, 4096).decode(errors="replace").replace("\r\n", "\n")
         except OSError:

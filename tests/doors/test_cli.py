@@ -36,7 +36,7 @@ def test_an_unknown_command_is_a_usage_error(settings: Settings) -> None:
 def test_doctor_says_that_everything_needed_is_there(settings: Settings) -> None:
     result = run("doctor")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "embedded, PostgreSQL 18" in result.stdout
+    assert "ok       database   embedded, in " in result.stdout
     assert "pgvector 0.8" in result.stdout
     assert "row-level security binds this role" in result.stdout
     assert "Everything needed is there." in result.stdout
@@ -80,7 +80,7 @@ def test_doctor_finds_settings_that_could_not_work(settings: Settings, name: str
 def test_an_empty_variable_counts_as_not_set(settings: Settings) -> None:
     result = run("doctor", RECOLLECT_DATABASE_URL="", RECOLLECT_REDIS_URL="")
     assert result.returncode == 0
-    assert "embedded, PostgreSQL 18" in result.stdout
+    assert "ok       database   embedded, in " in result.stdout
 
 
 def test_doctor_says_when_redis_is_set_but_silent(settings: Settings) -> None:

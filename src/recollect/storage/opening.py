@@ -10,6 +10,13 @@ from recollect.storage import embedded
 from recollect.storage.database import Database
 
 
+def place(settings: Settings) -> str:
+    """Where the data is, in words that hold no secret."""
+    if settings.database_url is not None:
+        return "the database of RECOLLECT_DATABASE_URL"
+    return str(settings.data_dir or embedded.default_home())
+
+
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Database]:
     """A database with no promise about its schema."""

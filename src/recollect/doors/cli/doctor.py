@@ -24,6 +24,7 @@ from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.database import Database
 from recollect.storage.opening import connected
+from recollect.storage.opening import place as where
 
 REDIS_SECONDS = 2.0
 REDIS_PORT = 6379
@@ -70,7 +71,7 @@ async def _examine() -> AsyncIterator[Finding]:
 
 
 async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
-    place = "external (RECOLLECT_DATABASE_URL)" if settings.database_url else "embedded"
+    place = "external (RECOLLECT_DATABASE_URL)" if settings.database_url else f"embedded, in {where(settings)}"
     async with AsyncExitStack() as resources:
         try:
             database = await resources.enter_async_context(connected(settings))

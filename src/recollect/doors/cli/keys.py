@@ -10,6 +10,7 @@ def create(namespace: str | None, label: str | None) -> None:
     """Print a new key on standard output, and what to do with it beside."""
     key = with_engine(lambda engine: engine.access.create_key(namespace or engine.settings.namespace, label))
     click.echo("Keep it: it is shown only this once. Send it as the header  Authorization: Bearer KEY", err=True)
+    click.echo("From now on the namespace is closed to HTTP clients that send none.", err=True)
     click.echo(key.secret)
 
 

@@ -19,6 +19,7 @@ from recollect.doors.rest.app import create_app
 from recollect.engine import Engine
 from recollect.errors import Misconfigured
 from recollect.settings import Settings
+from recollect.storage.opening import place
 
 
 def run(host: str | None, port: int | None, workers: int, names: str | None) -> None:
@@ -33,9 +34,9 @@ def run(host: str | None, port: int | None, workers: int, names: str | None) -> 
         asyncio.run(_rehearse(settings, host))
     listener = _listen(host, settings.port if port is None else port)
     if workers == 1:
-        asyncio.run(_serve(settings, listener, chosen, lambda: _announce(listener)))
+        asyncio.run(_serve(settings, listener, chosen, lambda: _announce(listener, settings)))
     else:
-        supervise(workers, _work, (settings, listener, chosen), lambda: _announce(listener))
+        supervise(workers, _work, (settings, listener, chosen), lambda: _announce(listener, settings))
 
 
 def _work(settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]) -> None:
@@ -87,10 +88,10 @@ class _AnnouncingServer(uvicorn.Server):
             self._announce()
 
 
-def _announce(listener: socket.socket) -> None:
+def _announce(listener: socket.socket, settings: Settings) -> None:
     url = _url(listener)
     click.echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs\nMCP:     {url}{PATH}")
-    click.echo("Stop it: Ctrl-C")
+    click.echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 ASSETS = "/docs/assets"
@@ -13,6 +13,10 @@ ASSETS = "/docs/assets"
 def add_to(app: FastAPI) -> None:
     """Serve the page and what it loads."""
     app.mount(ASSETS, StaticFiles(directory=str(files("fastapi_offline") / "static")), name="assets")
+
+    @app.get("/", include_in_schema=False)
+    async def front() -> RedirectResponse:
+        return RedirectResponse("/docs")
 
     @app.get("/docs", include_in_schema=False)
     async def page() -> HTMLResponse:

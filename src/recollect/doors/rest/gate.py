@@ -26,7 +26,7 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_SILENCE_SECONDS = 30.0
 
 # Routes that need no key, because they say nothing of anybody's memory.
-PUBLIC = frozenset({"/health", "/docs", "/openapi.json"})
+PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
 
 # Routes that bring credentials of their own in the body; until it is read, a caller is known by the address.
 WITH_USER_KEY = frozenset({"/memories/search", "/memories/add", "/memories/flush", "/resources"})
