@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -44,7 +45,6 @@ class Settings(BaseSettings):
     )
     llm: str | None = Field(
         None,
-        pattern=r"^(openai|anthropic):\S+$",
         description="Model that writes summaries and memories, as in openai:gpt-4o-mini; without it none does",
     )
     llm_daily_tokens: int = Field(
@@ -110,6 +110,13 @@ class Settings(BaseSettings):
     def _in_any_case(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
 
+    @field_validator("llm")
+    @classmethod
+    def _names_a_provider(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"(openai|anthropic):\S+", value):
+            raise ValueError("write openai:MODEL or anthropic:MODEL")
+        return value
+
     _namespace_is_usable = field_validator("namespace")(checks.namespace)
 
 
@@ -134,5 +141,7 @@ def load() -> Settings:
     try:
         return Settings()
     except ValidationError as problem:
-        faults = "; ".join(f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in problem.errors())
+        faults = "; ".join(
+            f"{_variable(str(e['loc'][0]))}: {e['msg'].removeprefix('Value error, ')}" for e in problem.errors()
+        )
         raise Misconfigured(f"Settings in the environment are not usable. {faults}") from None

@@ -350,13 +350,39 @@ async def offline(prompt: str, memory: str = "", user: str = "", *references: st
         ("forget the car", {"action": "remove", "target": "memory", "old_text": "the car"}),
         (
             "replace the boat with a raft",
-            {"action": "replace", "target": "user", "old_text": "the boat", "content": "a raft"},
+            {"action": "replace", "target": "user", "old_text": "Owns the boat.", "content": "Owns a raft."},
+        ),
+        (
+            "replace RED with blue",
+            {"action": "replace", "target": "memory", "old_text": "The car is red.", "content": "The car is blue."},
+        ),
+        (
+            "replace the bus with a tram",
+            {"action": "replace", "target": "memory", "old_text": "the bus", "content": "a tram"},
         ),
         ("search for whales", {"query": "whales"}),
     ],
 )
 async def test_offline_commands_become_tool_calls(prompt: str, arguments: dict[str, str]) -> None:
     assert await offline(prompt, "- The car is red.", "- Owns the boat.") == arguments
+
+
+async def test_offline_replaces_words_inside_an_entry_and_leaves_the_rest_of_it() -> None:
+    call = await offline("replace red with blue", "- Bored of Red, the red horse")
+    assert call == {
+        "action": "replace",
+        "target": "memory",
+        "old_text": "Bored of Red, the red horse",
+        "content": "Bored of Red, the blue horse",
+    }
+    call = await offline(r"replace boat with \1", "- Owns a houseboat")
+    assert isinstance(call, dict)
+    assert call["content"] == r"Owns a house\1"
+
+
+async def test_offline_lets_the_tool_refuse_a_replacement_of_one_of_several_entries() -> None:
+    call = await offline("replace tea with milk", "- tea at five\n- tea is hot\n")
+    assert call == {"action": "replace", "target": "memory", "old_text": "tea", "content": "milk"}
 
 
 async def test_offline_answers_show_what_is_recalled_and_what_is_curated() -> None:

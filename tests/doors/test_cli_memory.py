@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.recall import KINDS
 from recollect.settings import Settings
 from tests.flows.talk import say_all
 
@@ -54,6 +56,10 @@ async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engi
 
 def test_nothing_stored_is_nothing_found(settings: Settings) -> None:
     assert run("recall", "submarine").stdout.startswith("Nothing found.")
+
+
+def test_the_help_of_recall_names_every_kind(settings: Settings) -> None:
+    assert set(KINDS) <= set(re.findall(r"\w+", run("recall", "--help").stdout.partition("--kind")[2]))
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ async def test_what_cannot_be_embedded_now_is_stored_all_the_same(
         ({}, "RECOLLECT_LLM is not set"),
         ({"RECOLLECT_LLM": "openai:gpt-4o-mini", "OPENAI_API_KEY": "sk-x"}, "openai:gpt-4o-mini, at most 1,000,000"),
         ({"RECOLLECT_LLM": "anthropic:claude-haiku-4-5"}, "set RECOLLECT_ANTHROPIC_API_KEY"),
-        ({"RECOLLECT_LLM": "gpt-4o"}, "RECOLLECT_LLM: String should match"),
+        ({"RECOLLECT_LLM": "gpt-4o"}, "RECOLLECT_LLM: write openai:MODEL or anthropic:MODEL"),
     ],
     ids=["none", "one", "without a key", "not a name"],
 )

@@ -61,6 +61,21 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
     assert b"Traceback" not in again.stderr + damaged.stderr
 
 
+def test_a_user_of_whom_nothing_is_known_is_refused_and_no_file_is_left(
+    places: tuple[str, str], tmp_path: Path
+) -> None:
+    place, _ = places
+    file, mem0 = tmp_path / "mira.jsonl", tmp_path / "mem0.json"
+    unknown = run(place, "export", "--user", "mira", file)
+    assert (unknown.returncode, unknown.stdout, file.exists()) == (1, b"", False)
+    assert unknown.stderr.endswith(b"Nothing is known of the user mira\n")
+    mem0.write_text('[{"id": "1", "memory": "Prefers night trains"}]')
+    run(place, "import", "--from", "mem0", "--user", "mira", mem0)
+    known = run(place, "export", "--user", "mira", file)
+    assert known.returncode == 0, known.stderr
+    assert b"Prefers night trains" in file.read_bytes()
+
+
 def test_files_of_other_programs_are_taken_over(places: tuple[str, str], tmp_path: Path) -> None:
     place, _ = places
     graph, mem0 = tmp_path / "memory.json", tmp_path / "mem0.json"

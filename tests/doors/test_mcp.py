@@ -45,6 +45,15 @@ def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> 
         assert re.search(rf"^  {name} +\w", result.stdout, re.M)
 
 
+def test_describe_tells_of_the_chosen_toolsets_alone(server: embedded.Lease) -> None:
+    result = run("mcp", "--describe", "--toolsets", "core")
+    assert re.findall(r"^(\w+):", result.stdout, re.M) == ["core"]
+    assert re.findall(r"^  (\w+)", result.stdout, re.M) == CORE
+    wrong = run("mcp", "--describe", "--toolsets", "cor")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "There is no toolset 'cor'" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("toolsets", "tools"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.doors.mcp.server import PATH
+from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import embedded
 from tests.contracts.schemas import COGNITIVE, CONTEXT
@@ -40,7 +41,14 @@ def test_a_configured_environment_is_made_of_settings() -> None:
 
 def test_a_configured_address_is_where_serve_listens() -> None:
     address = f"http://{Settings().host}:{Settings().port}{PATH}"
-    assert [each["url"] for each in SERVERS if "url" in each] == [address]
+    assert {each["url"] for each in SERVERS if "url" in each} == {address}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_configured_header_has_a_key_as_keys_create_makes_them(engine: Engine, namespace: str) -> None:
+    (headers,) = [each["headers"] for each in SERVERS if "headers" in each]
+    prefix = headers["Authorization"].removesuffix("...")
+    assert prefix == "Bearer " + (await engine.access.create_key(namespace, None)).secret[:3]
 
 
 def test_the_tables_have_every_tool_and_resource() -> None:

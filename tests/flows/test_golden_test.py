@@ -113,8 +113,17 @@ async def test_a_golden_set_that_is_not_the_baselines_is_said(engine: Engine, na
 async def test_an_empty_golden_set_is_an_error(engine: Engine, namespace: str) -> None:
     with pytest.raises(NotFound, match="golden test set is empty"):
         await engine.golden_test.run(namespace)
+    assert await engine.golden_test.history(namespace) == []
+
+
+async def test_a_golden_set_in_which_nothing_is_expected_is_told_from_an_empty_one(
+    engine: Engine, namespace: str
+) -> None:
     await engine.golden_test.add(namespace, [Entry("to be judged, and expecting nothing")])
-    with pytest.raises(NotFound, match="golden test set is empty"):
+    with pytest.raises(NotFound, match="has 1 query, which expects nothing: nothing can be measured"):
+        await engine.golden_test.run(namespace)
+    await engine.golden_test.add(namespace, [Entry("another one to be judged")])
+    with pytest.raises(NotFound, match=r"has 2 queries, none of which expects anything: nothing .* --expect ID"):
         await engine.golden_test.run(namespace)
     assert await engine.golden_test.history(namespace) == []
 

@@ -108,12 +108,10 @@ class GoldenTest:
         The first run sets the baseline. One run a day is kept, the last. All searching is done before anything is
         written, so a search that fails leaves yesterday's figures and no half of today's.
         """
-        queries = [query for query in await self.queries(namespace) if query.expected_ids]
+        known = await self.queries(namespace)
+        queries = [query for query in known if query.expected_ids]
         if not queries:
-            raise NotFound(
-                "The golden test set is empty: there are no queries to measure precision with. "
-                "`recollect golden add QUERY --expect ID` adds one."
-            )
+            raise NotFound(_nothing_to_measure(len(known)))
         results = [await self._result(namespace, query) for query in queries]
         day = self._today()
         measured = Baseline(_precision(results) or 0.0, _fingerprint(queries), day)
@@ -196,6 +194,19 @@ def _expected(entry: Entry) -> list[int]:
 def _refuse_unknown(entry: Entry, unknown: Sequence[int]) -> None:
     if unknown:
         raise NotFound(f"{entry.place}expect names insights that are not stored here: {', '.join(map(str, unknown))}")
+
+
+def _nothing_to_measure(count: int) -> str:
+    if not count:
+        return (
+            "The golden test set is empty: there are no queries to measure precision with. "
+            "`recollect golden add QUERY --expect ID` adds one."
+        )
+    queries = "1 query, which expects nothing" if count == 1 else f"{count} queries, none of which expects anything"
+    return (
+        f"The golden test set has {queries}: nothing can be measured. "
+        "`recollect golden add QUERY --expect ID` says what a query should find."
+    )
 
 
 def _too_many() -> str:

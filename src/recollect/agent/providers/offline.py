@@ -40,8 +40,22 @@ class _Memories:
 
     def target_of(self, text: str) -> str:
         """The file that holds a text; `memory` if none does."""
-        held = [file for file, said in self.curated.items() if any(text.casefold() in e.casefold() for e in said)]
-        return _TARGETS.get(held[0], "memory") if held else "memory"
+        file = self._file_of(text)
+        return _TARGETS.get(file, "memory") if file else "memory"
+
+    def entry_of(self, text: str) -> str | None:
+        """The entry that the memory tool would take a text for, in the file that holds it; None if that is unclear."""
+        said = self.curated.get(self._file_of(text) or "", [])
+        chosen = (
+            [entry for entry in said if entry == text]
+            or [entry for entry in said if text in entry]
+            or [entry for entry in said if text.casefold() in entry.casefold()]
+        )
+        return chosen[0] if len(chosen) == 1 else None
+
+    def _file_of(self, text: str) -> str | None:
+        wanted = text.casefold()
+        return next((file for file, said in self.curated.items() if any(wanted in e.casefold() for e in said)), None)
 
 
 class OfflineProvider:
@@ -87,7 +101,15 @@ def _call(words: dict[str, str], known: _Memories) -> ToolCall:
         case {"fact": text}:
             arguments = {"action": "add", "target": "memory", "content": text}
         case {"old": old, "new": new}:
-            arguments = {"action": "replace", "target": known.target_of(old), "old_text": old, "content": new}
+            # Without an entry that is meant, the tool refuses and says why.
+            entry = known.entry_of(old)
+            content = new if entry is None else _substituted(entry, old, new)
+            arguments = {
+                "action": "replace",
+                "target": known.target_of(old),
+                "old_text": entry or old,
+                "content": content,
+            }
         case {"gone": text}:
             # A sentence's full stop is seldom part of what is to be forgotten.
             text = text.rstrip(".!") or text
@@ -95,6 +117,17 @@ def _call(words: dict[str, str], known: _Memories) -> ToolCall:
         case _:
             return ToolCall("offline_1", "session_search", json.dumps({"query": words["query"]}))
     return ToolCall("offline_1", "memory", json.dumps(arguments))
+
+
+def _substituted(entry: str, old: str, new: str) -> str:
+    """The entry with `new` for every `old` in it: as written, else in any case, else inside of words, too."""
+    anywhere = re.escape(old)
+    whole = rf"(?<!\w){anywhere}(?!\w)"
+    for pattern, flags in ((whole, re.NOFLAG), (whole, re.I), (anywhere, re.I)):
+        text, found = re.subn(pattern, lambda _: new, entry, flags=flags)
+        if found:
+            return text
+    return entry
 
 
 def _known(messages: tuple[Message, ...]) -> _Memories:

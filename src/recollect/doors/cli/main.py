@@ -98,7 +98,7 @@ def mcp(toolsets: str | None, describe: bool) -> None:
     """Speak MCP over standard input and output: the command for desktop clients and coding agents."""
     from recollect.doors.cli import mcp as command
 
-    command.describe() if describe else command.run(toolsets)
+    command.describe(toolsets) if describe else command.run(toolsets)
 
 
 @cli.command()
@@ -114,7 +114,12 @@ def remember(text: str) -> None:
 @click.argument("question")
 @click.option("--user", help="Only what belongs to this user.")
 @click.option("--session", help="Only what was said in this session.")
-@click.option("--kind", "kinds", multiple=True, help="Only this kind: message, document, ... May be repeated.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="Only this kind: message, document, memory, insight, episode or resource. May be repeated.",
+)
 @click.option("--top-k", type=int, default=10, show_default=True, help="How many memories at most.")
 @click.option("--token-budget", type=int, help="Stop before the texts together exceed so many tokens.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -15,9 +15,9 @@ from recollect.engine import Engine
 from recollect.settings import Settings
 
 
-def describe() -> None:
+def describe(names: str | None) -> None:
     """Print the tools and what their schemas cost."""
-    click.echo(descriptions.description())
+    click.echo(descriptions.description(toolsets.chosen(names)))
 
 
 def run(names: str | None) -> None:

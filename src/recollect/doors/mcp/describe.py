@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mcp.types import Tool
 
@@ -16,11 +16,11 @@ _LETTERS_PER_TOKEN = 8
 _CHARACTERS_PER_TOKEN = 4
 
 
-def description() -> str:
-    """Every tool of every toolset, and what the schemas of each toolset cost."""
+def description(names: Sequence[str]) -> str:
+    """Every tool of some toolsets, and what the schemas of each toolset cost."""
     lines = []
-    for name, definitions in toolsets.TOOLSETS.items():
-        tools = listed(definitions)
+    for name in names:
+        tools = listed(toolsets.TOOLSETS[name])
         lines.append(f"{name}: {len(tools)} tools, about {tokens(tools):,} tokens")
         lines += [f"  {tool.name:<24} {(tool.description or '').partition('. ')[0].rstrip('.')}" for tool in tools]
     return "\n".join(lines)

@@ -56,7 +56,7 @@ class Identified(BaseModel):
     project_id: Annotated[Name, Field(description="Memories of another project are not seen")] = gateway.DEFAULT
 
 
-MAX_SCOPES = 3
+MAX_SCOPES = 10
 
 
 class SearchRequest(Identified):
