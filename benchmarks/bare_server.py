@@ -1,6 +1,5 @@
 """The yardstick of the REST benchmark: FastAPI and asyncpg running our SQL, with nothing around it."""
 
-import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -82,14 +81,14 @@ async def _keep(connection: Any) -> None:
     """The namespace must stay set, as it does with us."""
 
 
-async def main(home: str) -> None:
+def main(home: str) -> None:
     with embedded.start(Path(home)) as lease, socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
         print(listener.getsockname()[1], flush=True)
         config = uvicorn.Config(bare_app(dict(lease.connection.target)), log_config=None, access_log=False)
-        await uvicorn.Server(config).serve(sockets=[listener])
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    main(sys.argv[1])

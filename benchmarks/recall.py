@@ -43,6 +43,7 @@ insert into passage_vectors (namespace, id, kind, owner, model, embedding)
 select namespace, id, kind, owner, $2,
        (select array_agg(random()::real - 0.5) from generate_series(1, 384) where passages.id > 0)::halfvec
 from passages where namespace = $1
+on conflict do nothing
 """
 
 

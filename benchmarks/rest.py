@@ -32,6 +32,7 @@ MEMORY_ROWS = """
 insert into memories (namespace, id, text, category, user_id, metadata, identity, origin)
 select namespace, item_id::uuid, text, 'fact', owner, '{}', sha256(item_id::bytea), sha256(item_id::bytea)
 from passages where namespace = $1 and kind = 'memory'
+on conflict do nothing
 """
 
 

@@ -143,7 +143,7 @@ async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]
         rows = await connection.fetch(
             passages._Sql.add.text,
             *("default", kinds, items, [0] * count, owners, nothing, in_session, places),
-            *(roles, nothing, nothing, nothing, times, texts),
+            *(roles, nothing, nothing, nothing, times, texts, [""] * count),
         )
         numbers = [row["id"] for row in rows]
         await connection.fetch(
