@@ -58,7 +58,14 @@ async def _serve(
             yield
 
     app = create_app(engine, http_routes(mcp), running, listener.getsockname()[0])
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", server_header=False)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
     await _AnnouncingServer(config, started).serve(sockets=[listener])
 
 
@@ -109,6 +116,9 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from problem
     return listener
 
+
+# Longer than clients keep an idle connection: else one may be closed just as the next request is sent on it.
+KEEP_ALIVE_SECONDS = 75
 
 # Clients that connect at once wait here instead of being turned away.
 BACKLOG = 2048

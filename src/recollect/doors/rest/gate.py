@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import logs, telemetry
@@ -98,6 +99,8 @@ class Gate:
             await self._app(scope, _bounded(receive), request.answering(send))
         except (Turned, RecollectError) as refusal:
             await _refused(refusal)(scope, receive, request.answering(send))
+        except ClientDisconnect:
+            log.debug("a client left before its request was whole", extra={"request_id": request.id})
         except Exception:  # the last one who can answer in the contract's shape
             log.exception("a request failed unexpectedly", extra={"request_id": request.id})
             if not request.is_answered:
