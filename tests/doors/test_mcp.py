@@ -81,11 +81,11 @@ def test_an_unknown_toolset_is_one_sentence(server: embedded.Lease, command: str
     assert "Traceback" not in result.stderr
 
 
-def test_serve_takes_toolsets_too(server: embedded.Lease, tmp_path: Path) -> None:
+def test_serve_takes_toolsets_too(server: embedded.Lease, namespace: str, tmp_path: Path) -> None:
     with (
         (tmp_path / "log").open("w") as log,
-        serving("default", log, "--toolsets", "core") as url,
-        connected(url, "default") as client,
+        serving(namespace, log, "--toolsets", "core") as url,
+        connected(url, namespace) as client,
     ):
         assert list(client.tools()) == CORE
 
