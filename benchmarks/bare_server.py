@@ -82,7 +82,7 @@ async def _keep(connection: Any) -> None:
 
 
 def main(home: str) -> None:
-    with embedded.start(Path(home)) as lease, socket.socket() as listener:
+    with embedded.start(Path(home)) as lease, socket.socket(proto=socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
         print(listener.getsockname()[1], flush=True)

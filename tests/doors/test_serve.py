@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from recollect.doors.cli.serve import _listen
 from recollect.settings import Settings
 from tests.waiting import wait_until
 
@@ -96,6 +97,11 @@ def test_of_two_servers_started_at_once_on_one_port_one_says_so(settings: Settin
     errors = [process.communicate(timeout=30)[1] for process in both]
     assert sum("Address already in use" in error for error in errors) == 1
     assert not any("Traceback" in error for error in errors)
+
+
+def test_answers_are_sent_at_once(settings: Settings) -> None:
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio turns Nagle's algorithm off for these only
 
 
 def test_a_port_that_is_taken_is_one_sentence(settings: Settings) -> None:
