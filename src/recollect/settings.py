@@ -105,6 +105,15 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     log_format: Literal["text", "json"] = Field("text", description="'json' writes one object a line")
 
+    @property
+    def usable_providers(self) -> frozenset[str]:
+        """Providers that can be asked: those with a key, or with an address of one's own, which may want none."""
+        known = {
+            "openai": self.openai_api_key or self.openai_base_url,
+            "anthropic": self.anthropic_api_key or self.anthropic_base_url,
+        }
+        return frozenset(name for name, access in known.items() if access)
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _in_any_case(cls, value: object) -> object:

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -304,6 +305,15 @@ async def test_once_closed_it_says_so_even_to_work_under_way() -> None:
         await documents
     with pytest.raises(Unavailable, match="closed"):
         await closing.embed_query("anything")
+
+
+async def test_a_closed_one_lets_go_of_its_network_at_once() -> None:
+    closing = LocalEmbedder.locate()
+    assert closing is not None
+    await closing.load()
+    network = weakref.ref(closing._loaded())
+    closing.close()
+    assert network() is None
 
 
 def model_as_wide_as_its_input() -> bytes:

@@ -99,12 +99,10 @@ class Seat:
 
 def seated(settings: Settings, providers: Providers) -> tuple[Llm | None, Llm | None]:
     """The models of both judges; a seat whose provider has neither a key nor an address of one's own stays empty."""
-    gpt = settings.openai_api_key or settings.openai_base_url
-    claude = settings.anthropic_api_key or settings.anthropic_base_url
-    return (
-        providers.llm(f"openai:{settings.judge_openai_model}") if gpt else None,
-        providers.llm(f"anthropic:{settings.judge_anthropic_model}") if claude else None,
-    )
+    models = {"openai": settings.judge_openai_model, "anthropic": settings.judge_anthropic_model}
+    usable = settings.usable_providers
+    gpt, claude = (providers.llm(f"{name}:{model}") if name in usable else None for name, model in models.items())
+    return gpt, claude
 
 
 class Judges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import LimitReached, Unavailable
-from recollect.inference.failures import ANTHROPIC, Refused
+from recollect.inference.failures import ANTHROPIC
 from recollect.inference.llm import most_tokens
 from recollect.inference.meter import Tokens
 
@@ -13,37 +13,25 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from anthropic.types import Message
 
-    from recollect.inference.anthropic_api import AnthropicApi
     from recollect.inference.guard import Guard
     from recollect.inference.llm import Prompt
+    from recollect.inference.sdk import Sdk
 
 
 class AnthropicWriter:
     """Asks one model of Anthropic, whose messages take no temperature."""
 
-    def __init__(self, api: AnthropicApi, guard: Guard, model: str) -> None:
+    def __init__(self, sdk: Sdk, guard: Guard, model: str) -> None:
         self.model_id = f"anthropic:{model}"
-        self._api = api
+        self._sdk = sdk
         self._guard = guard
         self._model = model
-        self._enforces_schemas = True
 
     async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
-        if schema is None or not self._enforces_schemas:
-            return await self._ask(prompt, None)
-        try:
-            return await self._ask(prompt, schema)
-        except Refused:
-            # Perhaps because of the schema, which older models do not take: the prompt says the same in words.
-            answer = await self._ask(prompt, None)
-        self._enforces_schemas = False
-        return answer
-
-    async def _ask(self, prompt: Prompt, schema: dict[str, Any] | None) -> str:
         options: dict[str, Any] = {"system": prompt.system} if prompt.system else {}
         if schema is not None:
             options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        client = await self._api.client()
+        client = await self._sdk.client()
         most = most_tokens(prompt, schema)
         message = await self._guard.ask(
             prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options)
@@ -51,7 +39,7 @@ class AnthropicWriter:
         return self._text(message, prompt.max_tokens)
 
     async def _request(self, client: AsyncAnthropic, prompt: Prompt, options: dict[str, Any]) -> tuple[Message, Tokens]:
-        with self._api.translated():
+        with self._sdk.translated():
             message = await client.messages.create(
                 model=self._model,
                 messages=[{"role": "user", "content": prompt.user}],

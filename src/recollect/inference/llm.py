@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from recollect.errors import Unavailable
+from recollect.inference.failures import Refused
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class Writer(Protocol):
         """Provider and model."""
 
     async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
-        """One answer."""
+        """One answer; Refused when the model does not take the request in this form."""
 
 
 class WrittenLlm:
@@ -89,6 +90,7 @@ class WrittenLlm:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._enforces_schemas = True
 
     @property
     def model_id(self) -> str:
@@ -102,16 +104,27 @@ class WrittenLlm:
         # Said in words too: not every server that is called compatible enforces a schema.
         asked = replace(prompt, system=f"{prompt.system}\n\n{_AS_JSON}{json.dumps(schema)}".strip())
         try:
-            return _parsed(await self._writer.write(asked, schema), shape)
+            return _parsed(await self._shaped(asked, schema), shape)
         except ValidationError as problem:
             again = replace(asked, user=asked.user + _AGAIN.format(fault=_fault(problem)))
         try:
-            return _parsed(await self._writer.write(again, schema), shape)
+            return _parsed(await self._shaped(again, schema), shape)
         except ValidationError as problem:
             raise Unavailable(
                 f"{self.model_id} answered twice in a form that cannot be used ({_fault(problem)}). "
                 "Try again, or choose another model."
             ) from None
+
+    async def _shaped(self, prompt: Prompt, schema: dict[str, Any]) -> str:
+        if not self._enforces_schemas:
+            return await self._writer.write(prompt)
+        try:
+            return await self._writer.write(prompt, schema)
+        except Refused:
+            # Perhaps because of the schema, which older models do not take: the prompt says the same in words.
+            answer = await self._writer.write(prompt)
+        self._enforces_schemas = False
+        return answer
 
 
 def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class LocalEmbedder:
 
     async def load(self) -> None:
         """Read the model now, for those who would rather learn at once that it is unusable."""
-        await self._in(self._documents, self._loaded)
+        await self._in(self._documents, self._load)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         encoded = await self._in(self._documents, partial(_encode, texts))
@@ -120,24 +120,35 @@ class LocalEmbedder:
         return (await self._in(self._questions, lambda: self._vectors(_encode([text]))))[0]
 
     def close(self) -> None:
-        """Take no more work. What is running ends by itself, so this waits for nothing."""
+        """Take no more work. What is running ends by itself, so this waits for nothing.
+
+        The network goes now: its 100 MB are not Python's, whose collector would let closed engines pile up.
+        """
         self._closed = True
+        self._network = None
         self._documents.shutdown(wait=False)
         self._questions.shutdown(wait=False)
 
     async def _in(self, worker: Executor, work: Callable[[], _Result]) -> _Result:
-        if self._closed:
-            raise Unavailable("The local embedding model is closed: open a new engine to go on.")
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(worker, work)
 
     def _vectors(self, batch: Sequence[Sequence[int]]) -> list[Vector]:
         return self._loaded().vectors(batch)
 
+    def _load(self) -> None:
+        self._loaded()  # is not the result: a future, and the loop with it, would hold on to the network
+
     def _loaded(self) -> _Network:
         with self._loading:
-            if self._network is None:
-                self._network = _Network.load(self._file, self._threads)
-            return self._network
+            self._check_open()
+            network = self._network or _Network.load(self._file, self._threads)
+            self._network = None if self._closed else network
+            return network
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("The local embedding model is closed: open a new engine to go on.")
 
 
 def _encode(texts: Sequence[str]) -> list[list[int]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from recollect.inference.embedder import Vector
     from recollect.inference.guard import Guard
-    from recollect.inference.openai_api import OpenAiApi
+    from recollect.inference.sdk import Sdk
 
 MODEL = "text-embedding-3-small"
 MODEL_ID = f"openai:{MODEL}"
@@ -42,8 +42,8 @@ class OpenAiEmbedder:
     model_id = MODEL_ID
     dimensions = DIMENSIONS
 
-    def __init__(self, api: OpenAiApi, guard: Guard, namespace: str) -> None:
-        self._api = api
+    def __init__(self, sdk: Sdk, guard: Guard, namespace: str) -> None:
+        self._sdk = sdk
         self._guard = guard
         self._namespace = namespace
 
@@ -61,7 +61,7 @@ class OpenAiEmbedder:
             raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
 
     async def _embed(self, texts: Sequence[str], seconds: float) -> list[Vector]:
-        client = await self._api.client()
+        client = await self._sdk.client()
         vectors: list[Vector] = []
         for batch in _batches([_shortened(text) for text in texts]):
             most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
@@ -74,7 +74,7 @@ class OpenAiEmbedder:
     ) -> tuple[list[Vector], Tokens]:
         import numpy as np
 
-        with self._api.translated():
+        with self._sdk.translated():
             answer = await client.embeddings.create(model=MODEL, input=list(texts), timeout=seconds)
             # The SDK hands on whatever came, down to plain text.
             if not getattr(answer, "data", None):

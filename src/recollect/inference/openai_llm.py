@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import LimitReached, Unavailable
-from recollect.inference.failures import OPENAI, Refused
+from recollect.inference.failures import OPENAI
 from recollect.inference.llm import most_tokens
 from recollect.inference.meter import Tokens
 
@@ -15,35 +15,23 @@ if TYPE_CHECKING:
 
     from recollect.inference.guard import Guard
     from recollect.inference.llm import Prompt
-    from recollect.inference.openai_api import OpenAiApi
+    from recollect.inference.sdk import Sdk
 
 
 class OpenAiWriter:
     """Asks one model of OpenAI, or of a compatible server."""
 
-    def __init__(self, api: OpenAiApi, guard: Guard, model: str) -> None:
+    def __init__(self, sdk: Sdk, guard: Guard, model: str) -> None:
         self.model_id = f"openai:{model}"
-        self._api = api
+        self._sdk = sdk
         self._guard = guard
         self._model = model
-        self._enforces_schemas = True
 
     async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
-        if schema is None or not self._enforces_schemas:
-            return await self._ask(prompt, None)
-        try:
-            return await self._ask(prompt, schema)
-        except Refused:
-            # Perhaps because of the schema: the prompt says the same in words.
-            answer = await self._ask(prompt, None)
-        self._enforces_schemas = False
-        return answer
-
-    async def _ask(self, prompt: Prompt, schema: dict[str, Any] | None) -> str:
         options: dict[str, Any] = {} if schema is None else {"response_format": _format(schema)}
         if prompt.temperature is not None:
             options["temperature"] = prompt.temperature
-        client = await self._api.client()
+        client = await self._sdk.client()
         most = most_tokens(prompt, schema)
         completion = await self._guard.ask(
             prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options, most)
@@ -54,7 +42,7 @@ class OpenAiWriter:
         self, client: AsyncOpenAI, prompt: Prompt, options: dict[str, Any], most: int
     ) -> tuple[ChatCompletion, Tokens]:
         said = (("system", prompt.system), ("user", prompt.user))
-        with self._api.translated():
+        with self._sdk.translated():
             completion = await client.chat.completions.create(
                 model=self._model,
                 messages=[{"role": role, "content": text} for role, text in said if text],  # type: ignore[misc]

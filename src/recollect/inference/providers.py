@@ -3,17 +3,15 @@
 import re
 
 from recollect.errors import Misconfigured
-from recollect.inference.anthropic_api import AnthropicApi
 from recollect.inference.anthropic_llm import AnthropicWriter
 from recollect.inference.failures import ANTHROPIC, OPENAI
 from recollect.inference.guard import Guard
 from recollect.inference.limits import Clock, SystemClock
 from recollect.inference.llm import Llm, WrittenLlm
 from recollect.inference.meter import Meter
-from recollect.inference.openai_api import OpenAiApi
 from recollect.inference.openai_embedder import MODEL_ID, OpenAiEmbedder
 from recollect.inference.openai_llm import OpenAiWriter
-from recollect.inference.sdk import Account
+from recollect.inference.sdk import Account, Sdk
 from recollect.settings import Settings
 
 # The contract's rates, for each model of each process.
@@ -33,11 +31,12 @@ class Providers:
     def __init__(self, settings: Settings, meter: Meter, clock: Clock | None = None) -> None:
         self._meter = meter
         self._clock = clock or CLOCK
-        self.has_openai = settings.openai_api_key is not None or settings.openai_base_url is not None
-        self._openai = OpenAiApi(Account(OPENAI, settings.openai_api_key, settings.openai_base_url, REQUEST_SECONDS))
-        self._anthropic = AnthropicApi(
-            Account(ANTHROPIC, settings.anthropic_api_key, settings.anthropic_base_url, REQUEST_SECONDS)
-        )
+        self.has_openai = "openai" in settings.usable_providers
+        openai = Account(OPENAI, settings.openai_api_key, settings.openai_base_url, REQUEST_SECONDS)
+        anthropic = Account(ANTHROPIC, settings.anthropic_api_key, settings.anthropic_base_url, REQUEST_SECONDS)
+        self._openai = Sdk(openai, "AsyncOpenAI")
+        # Nothing of a memory belongs in a span of theirs.
+        self._anthropic = Sdk(anthropic, "AsyncAnthropic", open_telemetry=False)
         self._guards: dict[str, Guard] = {}
 
     def llm(self, spec: str) -> Llm:

@@ -1,7 +1,9 @@
-"""What the two providers' SDKs have in common: both are generated from one mould, down to the names of their errors."""
+"""The providers' SDKs: generated from one mould, down to the names of their errors, so that one piece serves both."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from pydantic import SecretStr
@@ -16,7 +18,7 @@ class Account:
     """How a provider is reached."""
 
     def __init__(self, provider: Provider, key: SecretStr | None, base_url: str | None, timeout: float) -> None:
-        self._provider = provider
+        self.provider = provider
         self._key = key
         self._base_url = base_url
         self._timeout = timeout
@@ -24,25 +26,53 @@ class Account:
     def client_options(self) -> dict[str, Any]:
         """What a client is made with; Misconfigured without a key, unless the server is one's own."""
         if self._key is None and self._base_url is None:
-            raise self._provider.without_key()
+            raise self.provider.without_key()
         return {
-            "api_key": self._secret(),
+            "api_key": self.secret(),
             "base_url": self._base_url,
             "timeout": self._timeout,
             "max_retries": 0,  # ours are used: they know the limiter, the breaker and the budget
         }
 
+    def secret(self) -> str:
+        """The key, to be sent and to be kept out of what is said."""
+        return _NO_KEY if self._key is None else self._key.get_secret_value()
+
+
+class Sdk:
+    """One client a process, made when first needed; the package is imported only by those who use it."""
+
+    def __init__(self, account: Account, client: str, **options: Any) -> None:
+        self._provider = account.provider
+        self._account = account
+        self._client_name = client
+        self._options = options
+        self._client: Any = None
+
+    async def client(self) -> Any:
+        """Raises Misconfigured without the package or a key. Importing takes a second, and nobody else waits for it."""
+        if self._client is None:
+            options = self._account.client_options()
+            try:
+                sdk = await asyncio.to_thread(import_module, self._provider.package)
+            except ModuleNotFoundError:
+                raise self._provider.without_package() from None
+            if self._client is None:
+                self._client = getattr(sdk, self._client_name)(**options, **self._options)
+        return self._client
+
     @contextmanager
-    def translated(self, sdk: Any) -> Iterator[None]:
-        """Raise the errors of an SDK inside this block as ours. They are not chained: theirs hold the request."""
+    def translated(self) -> Iterator[None]:
+        """Raise the errors of the SDK inside this block as ours. They are not chained: theirs hold the request."""
         import httpx2
 
+        sdk = import_module(self._provider.package)
         try:
             yield
         except sdk.APIStatusError as problem:
             said = f"{getattr(problem, 'code', None) or ''} {problem.message}".strip()
             headers = problem.response.headers
-            raise self._provider.status(problem.status_code, headers, said, self._secret()) from None
+            raise self._provider.status(problem.status_code, headers, said, self._account.secret()) from None
         except sdk.APITimeoutError as problem:
             if isinstance(problem.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
                 raise self._provider.unreachable(perhaps_billed=False) from None
@@ -53,5 +83,7 @@ class Account:
         except (sdk.APIError, httpx2.HTTPError, ValueError):
             raise self._provider.unreadable() from None
 
-    def _secret(self) -> str:
-        return _NO_KEY if self._key is None else self._key.get_secret_value()
+    async def close(self) -> None:
+        """Let go of connections."""
+        if self._client is not None:
+            await self._client.close()
