@@ -69,7 +69,7 @@ def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
 
 async def _holds(engine: Engine, namespace: str, conversation: str) -> bool:
     async with engine.database.reading(namespace) as db:
-        return bool(await engine.sessions.recent_of_user(db, conversation, 1))
+        return bool(await engine.capabilities.sessions.recent_of_user(db, conversation, 1))
 
 
 async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]) -> None:

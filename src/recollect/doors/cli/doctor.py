@@ -122,7 +122,7 @@ async def _space(database: Database, settings: Settings) -> Finding:
     async with database.reading(settings.namespace) as db:
         state = await EmbeddingModels().state(db)
     model = settings.embedding_model if state is None else state.active
-    if model == OPENAI_EMBEDDINGS and not (settings.openai_api_key or settings.openai_base_url):
+    if model == OPENAI_EMBEDDINGS and "openai" not in settings.usable_providers:
         return Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
     if state is not None and state.next is not None:
         return Finding("note", "embeddings", f"{model}, on the way to {state.next}: `recollect embeddings status`")
@@ -150,12 +150,8 @@ async def _model(settings: Settings) -> Finding:
 def _llm(settings: Settings) -> Finding:
     if settings.llm is None:
         return Finding("note", "llm", "RECOLLECT_LLM is not set; summaries are extractive and memories verbatim")
-    known = {
-        "openai": settings.openai_api_key or settings.openai_base_url,
-        "anthropic": settings.anthropic_api_key or settings.anthropic_base_url,
-    }
     provider = settings.llm.partition(":")[0]
-    if not known[provider]:
+    if provider not in settings.usable_providers:
         return Finding("missing", "llm", f"RECOLLECT_LLM is {settings.llm}: set RECOLLECT_{provider.upper()}_API_KEY")
     return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens a day and namespace")
 

@@ -1,11 +1,11 @@
 """`recollect forget`: counts what would go, asks, and takes it out of memory for good."""
 
-import json
 import sys
 
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import print_json
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
@@ -68,7 +68,7 @@ async def _forgotten(engine: Engine, namespace: str, target: Target, expected: i
 def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
     if as_json:
         document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
-        click.echo(json.dumps(document | {"insights_left": receipt.insights_left}, indent=2))
+        print_json(document | {"insights_left": receipt.insights_left})
         return
     click.echo(f"{receipt.what}: {outcome}")
     for line in _lines(receipt):

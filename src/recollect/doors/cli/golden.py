@@ -11,6 +11,7 @@ import click
 
 from recollect.doors.cli import trend
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import print_json, shortened
 from recollect.errors import Invalid, NotFound
 from recollect.flows.golden_test import Entry, GoldenReport
 from recollect.language.lengths import length_of
@@ -39,11 +40,12 @@ def show(as_json: bool) -> None:
     """Print the golden set."""
     queries = with_engine(lambda engine: engine.golden_test.queries(engine.settings.namespace))
     if as_json:
-        _print_json([_as_json(query) for query in queries])
+        print_json([_as_json(query) for query in queries])
         return
     for query in queries:
         expected = ", ".join(map(str, query.expected_ids)) or "nothing yet, so it is not measured"
-        click.echo(f"{query.id:>6}  {length_of(query.query):<6}  {_shortened(query.query)}  expects {expected}")
+        shown = shortened(query.query, MAX_SHOWN_CHARACTERS)
+        click.echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
     if not queries:
         click.echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
 
@@ -58,7 +60,7 @@ def run(new_baseline: bool, as_json: bool) -> bool:
     """Measure and print; says whether there is drift."""
     report = with_engine(lambda engine: engine.golden_test.run(engine.settings.namespace, new_baseline=new_baseline))
     if as_json:
-        _print_json(_report_as_json(report))
+        print_json(_report_as_json(report))
     else:
         _print_report(report)
     return report.run.drift_detected
@@ -72,7 +74,7 @@ def plot(limit: int, image: Path | None, as_json: bool) -> None:
     if image is not None:
         _write(image, trend.svg(runs))
     if as_json:
-        _print_json([_run_as_json(run) for run in runs])
+        print_json([_run_as_json(run) for run in runs])
         return
     click.echo(trend.chart(runs, shutil.get_terminal_size().columns))
     click.echo("* precision at 5   ! drift   - baseline")
@@ -84,7 +86,7 @@ def judgements(query_id: int, as_json: bool) -> None:
     """Print every score of both judges for a query."""
     found = with_engine(lambda engine: engine.judges.judgements(engine.settings.namespace, query_id))
     if as_json:
-        _print_json([_judgement_as_json(judgement) for judgement in found])
+        print_json([_judgement_as_json(judgement) for judgement in found])
         return
     for judgement in found:
         hearing = judgement.hearing
@@ -140,7 +142,7 @@ def _write(image: Path, text: str) -> None:
 
 def _print_added(added: Sequence[GoldenQuery], as_json: bool) -> None:
     if as_json:
-        _print_json([_as_json(query) for query in added])
+        print_json([_as_json(query) for query in added])
     else:
         click.echo("\n".join(str(query.id) for query in added))
 
@@ -155,10 +157,6 @@ def _print_report(report: GoldenReport) -> None:
         precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
         click.echo(f"  {length:<7} {part.count:>4}  {precision}")
     click.echo(click.style(report.details, fg="red" if run.drift_detected else None))
-
-
-def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
 def _as_json(query: GoldenQuery) -> dict[str, Any]:
@@ -183,8 +181,3 @@ def _report_as_json(report: GoldenReport) -> dict[str, Any]:
 
 def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:
     return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.hearing)
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"

@@ -3,6 +3,7 @@
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import shortened
 from recollect.memory.memories import Holder
 
 MAX_SHOWN_CHARACTERS = 200
@@ -14,7 +15,7 @@ def show(user: str | None, agent: str | None, session: str | None, limit: int) -
     page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, holder, limit))
     for memory in page.memories:
         click.echo(click.style(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
-        click.echo(f"     {_shortened(memory.text)}")
+        click.echo(f"     {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
     if not page.memories:
         click.echo("There are no memories here.", err=True)
 
@@ -25,15 +26,10 @@ def history(memory_id: str) -> None:
         click.echo(click.style(f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.event}", dim=True))
         for sign, text in (("-", entry.old_memory), ("+", entry.new_memory)):
             if text is not None:
-                click.echo(f"   {sign} {_shortened(text)}")
+                click.echo(f"   {sign} {shortened(text, MAX_SHOWN_CHARACTERS)}")
 
 
 def undo(memory_id: str) -> None:
     """Bring a superseded memory back."""
     memory = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
-    click.echo(f"Back in force: {_shortened(memory.text)}")
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"
+    click.echo(f"Back in force: {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")

@@ -1,7 +1,6 @@
 """`recollect remember` and `recollect recall`: one memory in, the memories that answer a question out."""
 
 import dataclasses
-import json
 import re
 import shutil
 import textwrap
@@ -13,6 +12,7 @@ import click
 
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import print_json, shortened
 from recollect.engine import Engine
 from recollect.errors import LimitReached, Misconfigured, Unavailable
 from recollect.flows.recall import Memory, Recollection
@@ -54,7 +54,7 @@ def recall(
         )
     )
     if as_json:
-        click.echo(json.dumps(_as_json(found, explain), ensure_ascii=False, indent=2, default=str))
+        print_json(_as_json(found, explain))
     else:
         _print_table(found, explain)
 
@@ -84,7 +84,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
         said_by = memory.speaker or memory.role or memory.kind
         head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
         click.echo(click.style(head, dim=True))
-        for line in _wrapped(_shortened(memory.text), width - 6):
+        for line in _wrapped(shortened(memory.text, MAX_SHOWN_CHARACTERS), width - 6):
             click.echo("     " + _highlighted(line, memory))
         if explain and memory.explanation is not None:
             click.echo(click.style("     " + _explained(memory), dim=True))
@@ -94,11 +94,6 @@ def _print_table(found: Recollection, explain: bool) -> None:
         click.echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
     if not found.by_meaning:
         click.echo("No embedding model could be asked, so words alone decided: `recollect doctor` says more.")
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

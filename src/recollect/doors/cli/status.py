@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from recollect import __version__
 from recollect import settings as environment
 from recollect.doors.cli.one_command import told
+from recollect.doors.cli.printing import print_json
 from recollect.engine import Engine
 from recollect.flows.status import Report, Size
 from recollect.memory.giants import THRESHOLD
@@ -36,7 +36,7 @@ def run(as_json: bool) -> int:
     settings = environment.load()
     found = told(settings, lambda: asyncio.run(_look(settings)))
     if as_json:
-        click.echo(json.dumps(_document(found), indent=2))
+        print_json(_document(found))
     else:
         _print(found)
     return 1 if found.attention else 0

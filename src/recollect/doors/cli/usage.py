@@ -1,11 +1,11 @@
 """`recollect usage`: what was asked of providers, and what is left of today's budget."""
 
 import dataclasses
-import json
 
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import print_json
 from recollect.engine import Engine
 from recollect.memory.usage import UsageLine
 
@@ -28,7 +28,7 @@ async def _show(engine: Engine, days: int, as_json: bool) -> None:
             "daily_tokens": budget,
             "usage": [dataclasses.asdict(line) for line in lines],
         }
-        click.echo(json.dumps(document, indent=2, default=str))
+        print_json(document)
         return
     _print_table(lines)
     click.echo(f"Namespace {namespace!r} has spent {spent:,} of {budget:,} tokens today (UTC).")
