@@ -57,5 +57,5 @@ def create_app(
     app.include_router(stm.router)
     app.include_router(users.router)
     app.router.routes.extend(routes)
-    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host))
+    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
     return app

@@ -29,8 +29,6 @@ MAX_SILENCE_SECONDS = 30.0
 # Routes that need no key, because they say nothing of anybody's memory.
 PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
 
-# Routes that bring credentials of their own in the body; until it is read, a caller is known by the address.
-WITH_USER_KEY = frozenset({"/memories/search", "/memories/add", "/memories/flush", "/resources"})
 ASSETS = "/docs/"
 
 # Of callers whose rate is limited; a full bucket again for each is better than memory that only grows.
@@ -72,10 +70,14 @@ class _Bucket:
 
 
 class Gate:
-    """An ASGI application around another one."""
+    """An ASGI application around another one.
 
-    def __init__(self, app: ASGIApp, engine: Engine, on_loopback: bool) -> None:
+    Paths `with_user_key` bring credentials of their own in the body; until it is read, the address tells callers apart.
+    """
+
+    def __init__(self, app: ASGIApp, engine: Engine, on_loopback: bool, with_user_key: frozenset[str]) -> None:
         self._app = app
+        self._with_user_key = with_user_key
         self._engine = engine
         self._on_loopback = on_loopback
         self._per_minute = engine.settings.rate_limit_per_minute
@@ -114,7 +116,7 @@ class Gate:
         if scheme.lower() == "bearer" and token.strip():
             return await self._by_key(token.strip(), _address(scope))
         path = scope["path"]
-        if path in WITH_USER_KEY:
+        if path in self._with_user_key:
             self._spend(_address(scope))
             return None
         if path in PUBLIC or path.startswith(ASSETS):

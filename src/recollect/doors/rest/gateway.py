@@ -16,6 +16,9 @@ from recollect.flows.gateway import Found, Owner, PutResource, Said
 
 router = APIRouter(tags=["gateway"])
 
+# Each of these names its user, with a key, in the body.
+WITH_USER_KEY = frozenset({"/memories/search", "/memories/add", "/memories/flush", "/resources"})
+
 MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(gateway.CHAT)
 MAX_KEY_CHARACTERS = 1024
 
