@@ -1,6 +1,5 @@
 """The gateway: chats and resources of one user in one app and project, and recall among them."""
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -154,9 +153,7 @@ class Gateway:
         places = await self._places(owner, scopes, conversation_id)
         if not any(character.isalnum() for character in query):
             return []
-        recollections = await asyncio.gather(
-            *(self._recall.recall(owner.namespace, query, place, top_k=top_k) for place in places.values())
-        )
+        recollections = await self._recall.in_each(owner.namespace, query, list(places.values()), top_k=top_k)
         found: dict[tuple[str, str], tuple[str, Memory]] = {}
         for name, recollection in zip(places, recollections, strict=True):
             for memory in recollection.memories:

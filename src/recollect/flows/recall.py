@@ -69,6 +69,15 @@ class Recollection:
 
 
 @dataclass(frozen=True, slots=True)
+class _Wanted:
+    top_k: int
+    token_budget: int | None = None
+    explain: bool = False
+    fold: bool = True
+    nominees: int = NOMINEES
+
+
+@dataclass(frozen=True, slots=True)
 class _Question:
     text: str
     plain: str
@@ -85,6 +94,9 @@ class _Legs:
 
     def nominees(self) -> list[int]:
         return list(dict.fromkeys([*self.ids_by_words, *self.ids_by_meaning]))
+
+
+_Embedding = asyncio.Future[Meaning | None]
 
 
 class Recall:
@@ -113,10 +125,37 @@ class Recall:
 
         Items that say the same are folded into one, unless the caller wants each; `nominees` are passages of each leg.
         """
-        scope = scope or Scope()
-        _check(question, scope, top_k, token_budget)
-        asked = await self._understand(namespace, question, scope)
-        legs = await self._nominate(namespace, asked, scope, nominees)
+        wanted = _Wanted(top_k, token_budget, explain, fold, nominees)
+        (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
+        return found
+
+    @telemetry.memory_operation("search_memory", lambda found: sum(len(each.memories) for each in found))
+    async def in_each(
+        self, namespace: str, question: str, scopes: Sequence[Scope], *, top_k: int = 10
+    ) -> list[Recollection]:
+        """The same in several scopes of one owner; the question is embedded once."""
+        return await self._in_each(namespace, question, scopes, _Wanted(top_k))
+
+    async def _in_each(
+        self, namespace: str, question: str, scopes: Sequence[Scope], wanted: _Wanted
+    ) -> list[Recollection]:
+        for scope in scopes:
+            _check(question, scope, wanted)
+        if not scopes:
+            return []
+        asked = await self._understand(namespace, question, scopes[0].owner)
+        # Words are looked up meanwhile, which takes about as long.
+        meaning = asyncio.ensure_future(self._spaces.question(namespace, asked.plain))
+        try:
+            answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
+            return await asyncio.gather(*answers)
+        finally:
+            meaning.cancel()
+
+    async def _answer(
+        self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted
+    ) -> Recollection:
+        legs = await self._nominate(namespace, asked, scope, meaning, wanted.nominees)
         async with self._database.searching(namespace) as db:
             scored = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
             around = await self._search.around(
@@ -130,18 +169,19 @@ class Recall:
             pending = await self._search.pending(db, scope.owner)
         places = {(message.session_id, message.position): message for message in around}
         ranked = ranking.rank(scored, legs.words.bound, places, asked.signals)
-        folded = _fold(ranked, top_k) if fold else [(item, ()) for item in ranked[:top_k]]
+        folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
         memories = [
-            _memory(item, repeats, _explanation(item, asked, legs) if explain else None) for item, repeats in folded
+            _memory(item, repeats, _explanation(item, asked, legs) if wanted.explain else None)
+            for item, repeats in folded
         ]
-        return Recollection(_within(memories, token_budget), pending, legs.meaning is not None)
+        return Recollection(_within(memories, wanted.token_budget), pending, legs.meaning is not None)
 
-    async def _understand(self, namespace: str, question: str, scope: Scope) -> _Question:
+    async def _understand(self, namespace: str, question: str, owner: str | None) -> _Question:
         """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
         speakers: set[str] = set()
         if names.title_case_candidates(question):
             async with self._database.searching(namespace) as db:
-                speakers = await self._search.speakers(db, scope.owner)
+                speakers = await self._search.speakers(db, owner)
         people = names.people_named(question, speakers)
         plain = names.without_names(question, people.said)
         terms = words.query_terms(plain)
@@ -150,11 +190,11 @@ class Recall:
         signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
         return _Question(question, plain, tuple(terms), signals)
 
-    async def _nominate(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> _Legs:
-        (lexical, by_words), (meaning, by_meaning) = await asyncio.gather(
-            self._by_words(namespace, asked, scope, limit), self._by_meaning(namespace, asked, scope, limit)
+    async def _nominate(self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, limit: int) -> _Legs:
+        (lexical, by_words), by_meaning = await asyncio.gather(
+            self._by_words(namespace, asked, scope, limit), self._by_meaning(namespace, scope, meaning, limit)
         )
-        return _Legs(lexical, meaning, by_words, by_meaning)
+        return _Legs(lexical, await meaning, by_words, by_meaning)
 
     async def _by_words(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> tuple[Lexical, list[int]]:
         variants = [term.variants for term in asked.terms]
@@ -164,26 +204,24 @@ class Recall:
             lexical = lexical_question(namespace, scope.owner, variants, frequencies)
             return lexical, await self._search.by_words(db, scope, lexical, limit)
 
-    async def _by_meaning(
-        self, namespace: str, asked: _Question, scope: Scope, limit: int
-    ) -> tuple[Meaning | None, list[int]]:
-        meaning = await self._spaces.question(namespace, asked.plain)
+    async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:
+        meaning = await embedding
         if meaning is None:
-            return None, []
+            return []
         async with self._database.searching(namespace) as db:
             giant = None
             if scope.is_whole() and scope.kinds is None:
                 giant = await self._giants.find(db, scope.owner, meaning.model)
             if giant is not None:
-                return meaning, await self._giants.nearest(db, giant, meaning.vector, limit)
-            return meaning, await self._search.by_meaning(db, scope, meaning, limit)
+                return await self._giants.nearest(db, giant, meaning.vector, limit)
+            return await self._search.by_meaning(db, scope, meaning, limit)
 
 
-def _check(question: str, scope: Scope, top_k: int, token_budget: int | None) -> None:
+def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
     checks.question(question, "query")
-    checks.between(top_k, 1, MAX_TOP_K, "top_k")
-    if token_budget is not None:
-        checks.positive(token_budget, "token_budget")
+    checks.between(wanted.top_k, 1, MAX_TOP_K, "top_k")
+    if wanted.token_budget is not None:
+        checks.positive(wanted.token_budget, "token_budget")
     for value, name in ((scope.owner, "user_id"), (scope.agent_id, "agent_id"), (scope.session_id, "session_id")):
         if value is not None:
             checks.identifier(value, name)
