@@ -1,6 +1,5 @@
 """The embedded server starts, is shared, survives kills, and never outlives its last client."""
 
-import asyncio
 import os
 import shutil
 import signal
@@ -12,117 +11,29 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
 
-import asyncpg
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
 from recollect.storage import embedded, embedded_cluster
 from recollect.storage.embedded_home import Account, Home
-from recollect.storage.embedded_locks import FileLock
+from tests.embedded_clients import (
+    LOST,
+    Client,
+    answers,
+    ask,
+    end_clients,
+    is_alive,
+    is_back,
+    is_supervised,
+    parent_of,
+    postmaster,
+    wait_until_stopped,
+)
 from tests.waiting import wait_until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another account")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="uses Linux's /proc or prctl")
-
-LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-
-CLIENT = """
-import ctypes, pathlib, sys
-from recollect.storage import embedded
-if "subreaper" in sys.argv:
-    assert ctypes.CDLL(None).prctl(36, 1) == 0  # PR_SET_CHILD_SUBREAPER
-with embedded.start(pathlib.Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
-
-
-class Client:
-    """Another process that holds a lease until its input ends or it is killed."""
-
-    started: ClassVar[list["Client"]] = []
-
-    def __init__(self, home: Path, *options: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, str(home), *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=dict(os.environ) | environment,
-        )
-        Client.started.append(self)
-
-    def ready(self) -> "Client":
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == b"ready\n"
-        return self
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def finish(self) -> None:
-        self.process.communicate()
-        assert self.process.returncode == 0
-
-
-def end_clients() -> None:
-    for client in Client.started:
-        client.kill()
-        for stream in (client.process.stdin, client.process.stdout):
-            assert stream is not None
-            stream.close()
-    Client.started.clear()
-
-
-def ask(address: embedded.Address, query: str) -> Any:
-    async def answer() -> Any:
-        connection = await asyncpg.connect(**address.target)
-        try:
-            return await connection.fetchval(query)
-        finally:
-            await connection.close()
-
-    return asyncio.run(answer())
-
-
-def answers(address: embedded.Address) -> bool:
-    try:
-        return bool(ask(address, "select 1"))
-    except LOST:
-        return False
-
-
-def postmaster(home: Path) -> int:
-    return int((home / "data" / "postmaster.pid").read_text().split()[0])
-
-
-def is_back(lease: embedded.Lease, killed: int) -> bool:
-    """Whether another server answers; processes of the killed one may still do so for a moment."""
-    if not answers(lease.connection):
-        return False
-    return postmaster(lease.connection.socket_dir.parent) != killed
-
-
-def parent_of(pid: int) -> int:
-    return int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, check=True).stdout)
-
-
-def is_alive(pid: int) -> bool:
-    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False).stdout.strip()
-    return bool(shown) and not shown.startswith(b"Z")
-
-
-def is_supervised(home: Path) -> bool:
-    if not (home / "supervisor.lock").exists():
-        return False
-    with FileLock(os.open(home / "supervisor.lock", os.O_RDWR)) as lock:
-        return not lock.take_exclusive()
-
-
-def wait_until_stopped(home: Path) -> None:
-    wait_until(lambda: not is_supervised(home) and not (home / "data" / "postmaster.pid").exists(), "the server stops")
 
 
 def owner_of(home: Path) -> Account:
