@@ -50,7 +50,7 @@ async def add_insights(engine: Engine, namespace: str) -> None:
         async with engine.database.transaction(namespace) as tx:
             rows = await tx.all(ADD_INSIGHTS, [sentence(20) for _ in range(CHUNK)])
             sources = [Source("insight", str(row["id"]), analyse(row["content"]), row["created_at"]) for row in rows]
-            await engine.passages.add(tx, sources)
+            await engine.capabilities.passages.add(tx, sources)
         counts.update(bm25.dimension(term) for source in sources for term in source.excerpts[0].terms)
     async with engine.database.transaction(namespace) as tx:
         await tx.all(passages_sql.count_terms, list(counts), list(counts.values()))

@@ -98,7 +98,7 @@ async def fill(
             )
             counts.update(bm25.dimension(term) for term in excerpts[0].terms)
         async with engine.database.transaction(namespace) as tx:
-            await engine.passages.add(tx, sources)
+            await engine.capabilities.passages.add(tx, sources)
         print(f"\r  filling {namespace}: {start + len(sources):,}", end="", flush=True)
     counts[ALL_PASSAGES] = len(owner_of)
     async with engine.database.transaction(namespace) as tx:
@@ -170,9 +170,9 @@ async def by_meaning(engine: Engine, namespace: str, owner: str) -> Callable[[],
 
     async def leg() -> None:
         async with engine.database.searching(namespace) as db:
-            giant = await engine.giants.find(db, owner, meaning.model)
+            giant = await engine.capabilities.giants.find(db, owner, meaning.model)
             if giant is not None:
-                await engine.giants.nearest(db, giant, meaning.vector, 100)
+                await engine.capabilities.giants.nearest(db, giant, meaning.vector, 100)
             else:
                 await search.by_meaning(db, Scope(owner=owner), meaning, 100)
 
@@ -193,7 +193,14 @@ async def write_all(remember: Remember, namespace: str, texts: Sequence[str]) ->
 
 async def writes(report: Report, engine: Engine) -> None:
     texts = [sentence(15) for _ in range(WRITERS * WRITES)]
-    bare = Remember(engine.database, engine.sessions, engine.log, engine.documents, NoPassages(), written=lambda: None)
+    bare = Remember(
+        engine.database,
+        engine.capabilities.sessions,
+        engine.capabilities.log,
+        engine.capabilities.documents,
+        NoPassages(),
+        written=lambda: None,
+    )
     await write_all(engine.remember, "warm", texts[:1000])
     without = await write_all(bare, "bare", texts)
     with_passages = await write_all(engine.remember, "writes", texts)

@@ -43,7 +43,7 @@ async def run(report: Report, home: Path) -> None:
         stack.push_async_callback(engine.close)
         for session in range(SESSIONS):
             async with engine.database.transaction("default") as tx:
-                await engine.sessions.open(tx, {f"bench-{session}": "anonymous"})
+                await engine.capabilities.sessions.open(tx, {f"bench-{session}": "anonymous"})
         memory = await engine.memories.add("default", TEXT, "fact", Holder(user_id="bench"))
         bare = await stack.enter_async_context(_server(home, sys.executable, "-m", "benchmarks.bare_server", str(home)))
         ours = await stack.enter_async_context(_recollect(home))

@@ -107,7 +107,7 @@ async def long_conversation(report: Report, engine: Engine) -> None:
     for count in (100, LONG_CONVERSATION):
         session = str(uuid4())
         async with engine.database.transaction("default") as tx:
-            await engine.sessions.open(tx, {session: "bench"})
+            await engine.capabilities.sessions.open(tx, {session: "bench"})
             await tx._connection.execute(
                 """
                 insert into messages (namespace, id, session_id, position, role, content, created_at)
@@ -121,7 +121,7 @@ async def long_conversation(report: Report, engine: Engine) -> None:
 
         async def last_twenty(session: str = session) -> None:
             async with engine.database.reading("default") as db:
-                assert len(await engine.log.recent(db, session, 20)) == 20
+                assert len(await engine.capabilities.log.recent(db, session, 20)) == 20
 
         await percentiles(last_twenty, 100)
         p50, p95 = await percentiles(last_twenty, 1000)

@@ -7,6 +7,7 @@ from recollect import settings as environment
 from recollect.errors import Misconfigured
 from recollect.flows.access import Access
 from recollect.flows.adopting import Adopting
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.cognition import Cognition
 from recollect.flows.context_window import ContextWindow, WindowDefaults
 from recollect.flows.conversations import Conversations
@@ -14,7 +15,6 @@ from recollect.flows.embedding_switch import EmbeddingSwitch
 from recollect.flows.exporting import Exporting
 from recollect.flows.findable import Findable
 from recollect.flows.forget import Forget
-from recollect.flows.forget_counts import Counts
 from recollect.flows.gateway import Gateway
 from recollect.flows.golden_test import GoldenTest
 from recollect.flows.graph import GraphMemory
@@ -36,24 +36,9 @@ from recollect.inference.embedders import Embedders
 from recollect.inference.local import LocalEmbedder
 from recollect.inference.providers import Providers
 from recollect.memory.access import Keys
-from recollect.memory.documents import Documents
 from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.episodes import Episodes
-from recollect.memory.giants import Giants
-from recollect.memory.golden import Golden
-from recollect.memory.graph import Graph
-from recollect.memory.insights import Insights
-from recollect.memory.judging import Judging
-from recollect.memory.log import Log
-from recollect.memory.memories import Memories
-from recollect.memory.passages import Passages
 from recollect.memory.records import Records
-from recollect.memory.resources import Resources
-from recollect.memory.search import Search
-from recollect.memory.sessions import Sessions
 from recollect.memory.usage import Usage
-from recollect.memory.windows import Windows
-from recollect.memory.working import Working
 from recollect.settings import Settings
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server, migrate
@@ -68,9 +53,9 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.database = database
+        self.capabilities = Capabilities()
         self._resources = resources
         self._build_inference(local)
-        self._build_capabilities()
         self._build_background()
         self._build_spine()
         self._build_cognition()
@@ -86,26 +71,15 @@ class Engine:
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
 
-    def _build_capabilities(self) -> None:
-        self.sessions = Sessions()
-        self.log = Log()
-        self.documents = Documents()
-        self.passages = Passages()
-        self.giants = Giants()
-        self.insights = Insights()
-        self.working = Working()
-        self.episodes = Episodes()
-        self.golden = Golden()
-        self.resources = Resources()
-
     def _build_background(self) -> None:
         """What gives passages their meaning, and keeps it well."""
+        memory = self.capabilities
         models = EmbeddingModels()
         self.spaces = Spaces(self.database, models, self.embedders)
-        self.maintenance = Maintenance(self.database, self.giants, self.spaces)
+        self.maintenance = Maintenance(self.database, memory.giants, self.spaces)
         self.indexer = Indexer(
             self.database,
-            self.passages,
+            memory.passages,
             self.spaces,
             indexed=self.maintenance.touch,
             at_once=max(1, self.settings.database_connections // 2),
@@ -113,43 +87,48 @@ class Engine:
         self.embeddings = EmbeddingSwitch(
             self.database,
             models,
-            self.passages,
-            self.giants,
+            memory.passages,
+            memory.giants,
             self.spaces,
             tend=self.maintenance.tend,
             switched=self._look_after,
         )
-        self.status = Status(self.database, self.passages, self.giants, models, self.embedders, self.spending)
+        self.status = Status(self.database, memory.passages, memory.giants, models, self.embedders, self.spending)
 
     def _build_spine(self) -> None:
         """Every write, and every way to find it again."""
+        memory = self.capabilities
         self.access = Access(self.database, Keys())
         self.remember = Remember(
-            self.database, self.sessions, self.log, self.documents, self.passages, written=self.indexer.wake
+            self.database, memory.sessions, memory.log, memory.documents, memory.passages, written=self.indexer.wake
         )
-        self.conversations = Conversations(self.database, self.sessions, self.log, self.remember)
-        self.recall = Recall(self.database, Search(), self.giants, self.spaces)
-        self._findable = Findable(self.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch)
+        self.conversations = Conversations(self.database, memory.sessions, memory.log, self.remember)
+        self.recall = Recall(self.database, memory.search, memory.giants, self.spaces)
+        self._findable = Findable(
+            memory.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch
+        )
 
     def _build_cognition(self) -> None:
-        self.graph = GraphMemory(self.database, Graph())
+        memory = self.capabilities
+        self.graph = GraphMemory(self.database, memory.graph)
         self.cognition = Cognition(
             self.database,
             self.remember,
-            self.log,
-            self.insights,
-            self.working,
-            self.episodes,
+            memory.log,
+            memory.insights,
+            memory.working,
+            memory.episodes,
             self._findable,
-            Legs(self.database, Search(), self.passages, self.spaces),
+            Legs(self.database, memory.search, memory.passages, self.spaces),
         )
-        self.golden_test = GoldenTest(self.database, self.golden, self.insights, self.cognition)
-        self.judges = Judges(self.database, self.golden, Judging(), *seated(self.settings, self.providers))
+        self.golden_test = GoldenTest(self.database, memory.golden, memory.insights, self.cognition)
+        self.judges = Judges(self.database, memory.golden, memory.judging, *seated(self.settings, self.providers))
 
     def _build_memories(self) -> None:
         """Short-term windows, long-term memories, the gateway, and how any of it is forgotten."""
-        settings = self.settings
-        store = self._window_store(settings)
+        memory, settings = self.capabilities, self.settings
+        removal = Removal(memory)
+        store = self._window_store(removal)
         self.windows = ContextWindow(
             store,
             Summarising(self.llm),
@@ -157,68 +136,28 @@ class Engine:
         )
         self.gateway = Gateway(
             self.database,
-            self.sessions,
-            self.resources,
-            self.passages,
+            memory.sessions,
+            memory.resources,
+            memory.passages,
             self._findable,
             self.remember,
             self.recall,
             self.indexer,
         )
-        memories = Memories()
-        self.memories = LongTermMemory(self.database, memories, self.passages, self._findable, self.recall, self.llm)
-        self.forget = self._forget(memories, store)
-
-    def _forget(self, memories: Memories, store: WindowStore) -> Forget:
-        windows, judging = Windows(), Judging()
-        removal = Removal(
-            self.passages,
-            self.log,
-            windows,
-            self.documents,
-            self.insights,
-            judging,
-            Graph(),
-            self.episodes,
-            self.working,
-            memories,
-            self.resources,
+        self.memories = LongTermMemory(
+            self.database, memory.memories, memory.passages, self._findable, self.recall, self.llm
         )
-        counts = Counts(
-            self.database,
-            self.sessions,
-            self.log,
-            self.passages,
-            self.insights,
-            judging,
-            memories,
-            self.resources,
-            self.giants,
-            windows,
-            store,
-            self.access,
-        )
-        return Forget(
-            self.database,
-            removal,
-            counts,
-            self.sessions,
-            self.log,
-            self.passages,
-            memories,
-            self.resources,
-            self.giants,
-            windows,
-            store,
-            self.access,
-        )
+        self.forget = Forget(self.database, memory, removal, store, self.access)
 
     def _build_moving(self) -> None:
         """How a memory gets out of here whole, and in from elsewhere."""
+        memory = self.capabilities
         records, wake = Records(), self.indexer.wake
         self.exporting = Exporting(self.database, records)
-        self.importing = Importing(self.database, records, self.sessions, self.working, self.passages, written=wake)
-        self.adopting = Adopting(self.database, records, Graph(), self.importing, written=wake)
+        self.importing = Importing(
+            self.database, records, memory.sessions, memory.working, memory.passages, written=wake
+        )
+        self.adopting = Adopting(self.database, records, memory.graph, self.importing, written=wake)
 
     def _run(self) -> None:
         self._resources.push_async_callback(self.providers.close)
@@ -229,16 +168,17 @@ class Engine:
             self.indexer.start()
             self.maintenance.start(self.embeddings.sweep)
 
-    def _window_store(self, settings: Settings) -> WindowStore:
-        if settings.redis_url is None:
-            return LogWindows(self.database, self.remember, self.sessions, Windows(), self.passages)
+    def _window_store(self, removal: Removal) -> WindowStore:
+        redis_url = self.settings.redis_url
+        if redis_url is None:
+            return LogWindows(self.database, self.remember, self.capabilities, removal)
         try:
             from recollect.storage.buffers import Buffers
         except ImportError as problem:
             raise Misconfigured(
                 "RECOLLECT_REDIS_URL needs the client of Redis: pip install 'recollect[redis]'"
             ) from problem
-        buffers = Buffers.open(settings.redis_url.get_secret_value())
+        buffers = Buffers.open(redis_url.get_secret_value())
         self._resources.push_async_callback(buffers.close)
         return BufferedWindows(buffers)
 

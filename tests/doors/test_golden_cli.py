@@ -94,9 +94,9 @@ async def test_the_trend_is_drawn_in_the_terminal_and_as_a_picture(
 ) -> None:
     runs = some_runs(0.8, 0.82, 0.7)
     async with engine.database.transaction(namespace) as tx:
-        await engine.golden.baseline(tx, Baseline(0.8, "set", DAY), replace=True)
+        await engine.capabilities.golden.baseline(tx, Baseline(0.8, "set", DAY), replace=True)
         for each in runs:
-            await engine.golden.record(tx, each, [])
+            await engine.capabilities.golden.record(tx, each, [])
     picture = tmp_path / "trend.svg"
     drawn = ok("plot", "--svg", str(picture))
     assert drawn.startswith(trend.chart(runs, 80))

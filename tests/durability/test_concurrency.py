@@ -48,7 +48,7 @@ async def test_one_hundred_conversations_from_two_processes(engine: Engine, name
     reports = [json.loads(printed) for printed, _ in outputs]
     for place, conversation_id in enumerate(ids):
         async with engine.database.reading(namespace) as db:
-            messages = await engine.log.recent(db, conversation_id, 1000)
+            messages = await engine.capabilities.log.recent(db, conversation_id, 1000)
         assert [m.position for m in messages] == list(range(2 * INTERACTIONS))
         for said, answered in zip(messages[::2], messages[1::2], strict=True):
             assert (said.role, answered.role) == ("user", "assistant")

@@ -74,7 +74,7 @@ async def test_every_acknowledged_message_is_found_exactly_once(own_home: Path, 
         engine = await memory._engine()
         async with engine.database.reading("default") as db:
             for session in sessions:
-                messages = await engine.log.recent(db, session, 10**6)
+                messages = await engine.capabilities.log.recent(db, session, 10**6)
                 stored.update(f"{session} {m.content}" for m in messages)
                 ids |= {f"{session} {m.id} {m.content}" for m in messages}
                 positions[session] = [m.position for m in messages]

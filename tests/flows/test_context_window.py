@@ -9,11 +9,12 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
-from recollect.flows import window_stores
+from recollect.flows import removal
 from recollect.flows.context_window import ContextWindow, WindowDefaults
 from recollect.flows.remember import Line
 from recollect.flows.summarising import Summarising, Summary
 from recollect.inference.llm import M, Prompt
+from recollect.memory.search import Scope
 from recollect.memory.windows import WindowConfig, Windowed
 from recollect.settings import Settings
 from tests.memory.test_passages import TABLES, counts, statistics
@@ -414,7 +415,7 @@ async def test_what_is_added_is_in_the_log_and_recall_finds_it(log_engine: Engin
     await engine.windows.add(namespace, "s", [*says("Parrots can talk."), *numbered(10)])
     await engine.windows.context(namespace, "s")
     async with engine.database.reading(namespace) as db:
-        assert len(await engine.log.recent(db, "s", 100)) == 11
+        assert len(await engine.capabilities.log.recent(db, "s", 100)) == 11
     found = await engine.recall.recall(namespace, "parrots")
     assert [memory.text for memory in found.memories] == ["Parrots can talk."]
 
@@ -429,7 +430,7 @@ async def test_a_long_session_goes_in_steps_with_its_passages_and_their_counts(
     log_engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = log_engine
-    monkeypatch.setattr(window_stores, "REMOVED_AT_ONCE", 10)
+    monkeypatch.setattr(removal, "ITEMS_AT_ONCE", 10)
     await engine.windows.add(namespace, "s", says(*(f"Cats purr {n}" for n in range(30))))
     await engine.indexer.flush(namespace)
     assert await statistics(engine, namespace) != {}
@@ -437,8 +438,21 @@ async def test_a_long_session_goes_in_steps_with_its_passages_and_their_counts(
     assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
     assert await statistics(engine, namespace) == {}
     async with engine.database.reading(namespace) as db:
-        assert await engine.sessions.find(db, "s") is None
-        assert await engine.log.recent(db, "s", 1) == []
+        assert await engine.capabilities.sessions.find(db, "s") is None
+        assert await engine.capabilities.log.recent(db, "s", 1) == []
+
+
+async def test_what_was_learnt_from_a_session_alone_goes_with_it(log_engine: Engine, namespace: str) -> None:
+    engine = log_engine
+    for session in ("s", "other"):
+        await engine.windows.add(namespace, session, says("Ann is afraid of parrots."))
+    async with engine.database.reading(namespace) as db:
+        of_both = [(await engine.capabilities.log.recent(db, session, 1))[0].seq for session in ("s", "other")]
+    await engine.cognition.compress(namespace, "Ann fears parrots", of_both[:1])
+    shared = await engine.cognition.compress(namespace, "Parrots frighten Ann", of_both)
+    assert await engine.windows.delete(namespace, "s")
+    found = await engine.recall.recall(namespace, "parrots", Scope(kinds=("insight",)))
+    assert [memory.id for memory in found.memories] == [str(shared.insight.id)]
 
 
 async def test_a_forgotten_message_does_not_live_on_in_a_summary(log_engine: Engine, namespace: str) -> None:

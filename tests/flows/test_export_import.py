@@ -92,7 +92,7 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     async with engine.database.transaction(namespace) as tx:
         capability = engine.memories._memories
         await capability.supersede(tx, old.memory, (await capability.find(tx, [memory.memory.id]))[memory.memory.id])
-        await engine.passages.remove_items(tx, "memory", [str(old.memory.id)])
+        await engine.capabilities.passages.remove_items(tx, "memory", [str(old.memory.id)])
     owner = Owner(namespace, "ann", "app", "project")
     await engine.gateway.put_resource(owner, "file:///a", "How to reef a sail", "Sailing", {"pages": 3})
     await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])
@@ -177,7 +177,7 @@ async def test_a_conversation_goes_on_where_it_was(engine: Engine, elsewhere: En
     await imported(elsewhere, await exported(engine, namespace))
     await say(elsewhere, namespace, "ann", "three")
     async with elsewhere.database.reading(namespace) as db:
-        said = await elsewhere.log.recent(db, "talk", 10)
+        said = await elsewhere.capabilities.log.recent(db, "talk", 10)
     assert [(message.position, message.content) for message in said] == [(0, "one"), (1, "two"), (2, "three")]
 
 
@@ -301,7 +301,7 @@ async def test_an_import_goes_on_after_what_it_brought_has_changed(engine: Engin
     report = await imported(engine, lines, other)
     assert (report.refusals, report.added) == ([], {"message": 2, "graph_edge": 1})
     async with engine.database.reading(other) as db:
-        said = await engine.log.recent(db, "talk", 10)
+        said = await engine.capabilities.log.recent(db, "talk", 10)
     assert [message.content for message in said] == ["one", "two", "three"]
 
 

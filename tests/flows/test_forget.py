@@ -36,7 +36,7 @@ async def test_a_message_is_forgotten_and_the_others_keep_their_positions(engine
     assert set(await recalled(engine, namespace, "cats purr")) == {"Cats sleep.", "Cats climb."}
     await say_all(engine, namespace, "ann", "Cats eat.")
     async with engine.database.reading(namespace) as db:
-        left = await engine.log.recent(db, "talk", 10)
+        left = await engine.capabilities.log.recent(db, "talk", 10)
     assert [(message.content, message.position) for message in left] == [
         ("Cats sleep.", 0),
         ("Cats climb.", 2),
@@ -76,7 +76,7 @@ async def test_a_number_that_names_two_things_must_say_which(engine: Engine, nam
     async with engine.database.transaction(namespace) as tx:
         await tx.all(SAME_NUMBER, insight)
         source_of_episode = Source("episode", str(insight), analyse("Parrots?"), datetime.now(UTC))
-        await engine.passages.add(tx, [source_of_episode])
+        await engine.capabilities.passages.add(tx, [source_of_episode])
     with pytest.raises(Invalid, match=f"episode:{insight} or insight:{insight}"):
         await engine.forget.item(namespace, str(insight))
     assert (await engine.forget.item(namespace, f"episode:{insight}")).what == f"episode:{insight}"

@@ -153,13 +153,15 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
     await engine.graph.add_node(namespace, "Animal", "cat", vector_id=insight)
     await judged(engine, namespace, golden, insight, SENTENCE)
     async with engine.database.transaction(namespace) as tx:
-        (of_ann,) = await engine.log.recent(tx, "letters", 1)
-        await engine.giants.remember(tx, Giant(PERSON, "some model", 1, f"giant_{namespace[-12:]}_1", 384))
+        (of_ann,) = await engine.capabilities.log.recent(tx, "letters", 1)
+        await engine.capabilities.giants.remember(tx, Giant(PERSON, "some model", 1, f"giant_{namespace[-12:]}_1", 384))
     mixed = (await engine.cognition.compress(namespace, SENTENCE, [said[1].seq, of_ann.seq])).insight.id
     document = await engine.remember.document(namespace, SENTENCE * 50, None, f'{{"note": "{SENTENCE}"}}')
     episode = (await engine.cognition.store_episode(namespace, SENTENCE, 0.5, SENTENCE)).episode.id
     async with engine.database.transaction(namespace) as tx:
-        archived = await engine.working.archive(tx, (await engine.working.update(tx, SENTENCE, 0.5)).added_id)
+        archived = await engine.capabilities.working.archive(
+            tx, (await engine.capabilities.working.update(tx, SENTENCE, 0.5)).added_id
+        )
     working = (await engine.cognition.update_working(namespace, SENTENCE, 0.5)).added_id
     orphans = [f"document:{document}", f"episode:{episode}", f"working:{working}", f"stale:{archived}"]
     return Planted(orphans, mixed)
@@ -270,7 +272,7 @@ async def test_a_namespace_goes_from_every_table_with_its_indexes_and_keys(engin
     index = vector_index.name_for(namespace, "some model", "user", 7)
     await vector_index.create(engine.database, index, namespace, "some model", 384, "user", 7)
     async with engine.database.transaction(namespace) as tx:
-        await engine.giants.remember(tx, Giant("user", "some model", 7, index, 384))
+        await engine.capabilities.giants.remember(tx, Giant("user", "some model", 7, index, 384))
         await tx.all(WAITING)
     kept = await everything(engine, other)
     full = await everything(engine, namespace)

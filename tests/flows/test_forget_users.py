@@ -7,7 +7,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows import forget, forget_counts
+from recollect.flows import forget, forget_counts, removal
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
 from recollect.flows.remember import Line
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (forget, forget_counts):
+    for module in (forget, forget_counts, removal):
         monkeypatch.setattr(module, "ITEMS_AT_ONCE", 4)
     monkeypatch.setattr(forget, "SESSIONS_AT_ONCE", 2)
     monkeypatch.setattr(erasure, "ERASED_AT_ONCE", 4)

@@ -35,7 +35,9 @@ async def texts(engine: Engine, owner: Owner, query: str, *scopes: str, chat: st
 
 async def positions(engine: Engine, namespace: str, session_id: str) -> list[tuple[int, str]]:
     async with engine.database.reading(namespace) as db:
-        return [(message.position, message.content) for message in await engine.log.recent(db, session_id, 100)]
+        return [
+            (message.position, message.content) for message in await engine.capabilities.log.recent(db, session_id, 100)
+        ]
 
 
 @given(pairs, pairs)

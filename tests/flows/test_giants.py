@@ -56,12 +56,12 @@ async def nearest(engine: Engine, namespace: str, owner: str | None, question: s
     assert embedder is not None
     meaning = Meaning(as_text(await embedder.embed_query(question)), embedder.model_id)
     async with engine.database.searching(namespace) as db:
-        giant = await engine.giants.find(db, owner, meaning.model)
+        giant = await engine.capabilities.giants.find(db, owner, meaning.model)
         assert giant is not None
         exact = await Search().by_meaning(db, Scope(owner=owner), meaning, NEAREST)
         # So few rows are quicker to sort; the index is what is tested.
         await db._connection.execute("set local enable_sort = off; set local enable_seqscan = off")
-        indexed = await engine.giants.nearest(db, giant, meaning.vector, NEAREST)
+        indexed = await engine.capabilities.giants.nearest(db, giant, meaning.vector, NEAREST)
         assert giant.index_name in await plan(db, giant, meaning.vector)
     return indexed, exact
 
@@ -72,7 +72,7 @@ async def test_only_who_is_above_the_threshold_gets_an_index(
     assert {giant.owner for giant in giant_talk} == {None, "ann"}
     assert await engine.maintenance.tend(namespace) == []
     async with engine.database.reading(namespace) as db:
-        assert await engine.giants.find(db, "bob", giant_talk[0].model) is None
+        assert await engine.capabilities.giants.find(db, "bob", giant_talk[0].model) is None
 
 
 async def test_the_index_agrees_with_the_scan_on_real_embeddings(

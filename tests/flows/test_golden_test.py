@@ -25,7 +25,9 @@ def pooling() -> Literal["session"]:
 
 def on(engine: Engine, day: date) -> GoldenTest:
     """The golden test as it would be on some day."""
-    return GoldenTest(engine.database, engine.golden, engine.insights, engine.cognition, today=lambda: day)
+    return GoldenTest(
+        engine.database, engine.capabilities.golden, engine.capabilities.insights, engine.cognition, today=lambda: day
+    )
 
 
 async def forget_all(engine: Engine, namespace: str, ids: list[int]) -> None:
@@ -49,7 +51,7 @@ async def test_precision_is_the_part_of_five_places_that_held_what_was_expected(
         "long": (1, 0.4),
     }
     async with engine.database.reading(namespace) as db:
-        results = await engine.golden.results(db, report.run.day)
+        results = await engine.capabilities.golden.results(db, report.run.day)
     assert [(result.query_type, result.hits) for result in results] == [("short", 1), ("medium", 1), ("long", 2)]
     assert results[0].found_ids[0] == stored[3]
     assert len(results[0].found_ids) == len(TEXTS)
@@ -96,7 +98,7 @@ async def test_a_second_run_of_a_day_replaces_the_first_but_not_the_baseline(eng
     assert after.run.drift_detected
     assert await engine.golden_test.history(namespace) == [after.run]
     async with engine.database.reading(namespace) as db:
-        assert [result.query_id for result in await engine.golden.results(db, DAY)] == [kept.id]
+        assert [result.query_id for result in await engine.capabilities.golden.results(db, DAY)] == [kept.id]
 
 
 async def test_a_golden_set_that_is_not_the_baselines_is_said(engine: Engine, namespace: str) -> None:

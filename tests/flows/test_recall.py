@@ -110,7 +110,7 @@ async def test_one_namespace_never_sees_another_with_the_same_texts(engine: Engi
             found = await engine.recall.recall(place, "What is the code of the safe?", scope)
             assert len(found.memories) == 2
             async with engine.database.reading(place) as db:
-                own = {str(message.id) for message in await engine.log.recent(db, "talk", 10)}
+                own = {str(message.id) for message in await engine.capabilities.log.recent(db, "talk", 10)}
             assert {memory.id for memory in found.memories} <= own
 
 

@@ -173,7 +173,7 @@ async def test_large_owners_are_told_with_and_without_an_index(
     async with alone.database.alone() as connection:
         await connection.execute("analyze passage_vectors")
     async with alone.database.transaction("n") as tx:
-        await alone.giants.remember(tx, Giant("ann", MODEL, 150, "giant_1", 3))
+        await alone.capabilities.giants.remember(tx, Giant("ann", MODEL, 150, "giant_1", 3))
     if not counted:
         monkeypatch.setattr(sizes, "COUNTED", 100)
     report = await alone.status.report("n")

@@ -26,7 +26,7 @@ async def statistics(engine: Engine, namespace: str) -> dict[int, int]:
 
 async def remove(engine: Engine, namespace: str, kind: str, item: str) -> None:
     async with engine.database.transaction(namespace) as tx:
-        await engine.passages.remove_items(tx, kind, [item])
+        await engine.capabilities.passages.remove_items(tx, kind, [item])
 
 
 async def test_a_message_has_its_passage_before_it_is_acknowledged(engine: Engine, namespace: str) -> None:

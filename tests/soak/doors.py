@@ -49,7 +49,7 @@ async def _logged(library: MemoryManager, session_id: str) -> list[str]:
     """All that a user said in a session; the contracts show only so much at once."""
     engine = await library._engine()
     async with engine.database.reading("default") as db:
-        messages = await engine.log.recent(db, session_id, MOST)
+        messages = await engine.capabilities.log.recent(db, session_id, MOST)
     return [message.content for message in messages if message.role == "user"]
 
 

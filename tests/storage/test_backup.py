@@ -167,7 +167,7 @@ async def test_a_backup_is_of_one_moment_and_keeps_nobody_from_writing(
                 manifest = await back_up(database, tmp_path / "b", progress=progress)
         assert {table.name: table.rows for table in manifest.tables}["messages"] == 1
         async with engine.database.reading(f"{namespace}-new") as db:
-            assert len(await engine.log.recent(db, "talk", 10)) == 1
+            assert len(await engine.capabilities.log.recent(db, "talk", 10)) == 1
 
 
 @ONE_POOLING
@@ -180,7 +180,7 @@ async def test_a_table_that_is_never_free_is_named_and_one_that_becomes_free_is_
     async with opened(place) as engine:
         await say(engine, namespace, "before")
         async with engine.database.transaction(namespace) as reader:
-            await engine.log.recent(reader, "talk", 1)
+            await engine.capabilities.log.recent(reader, "talk", 1)
             with pytest.raises(Unavailable, match="table messages was in use"):
                 await back_up(engine.database, tmp_path / "b")
             assert not list(tmp_path.iterdir())

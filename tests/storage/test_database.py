@@ -81,7 +81,7 @@ async def test_connections_that_the_server_ended_are_replaced(server: Lease, eng
         except Unavailable:
             continue
     async with engine.database.reading(namespace) as db:
-        assert len(await engine.log.recent(db, "session", 10)) == 2
+        assert len(await engine.capabilities.log.recent(db, "session", 10)) == 2
 
 
 async def test_a_namespace_that_is_no_plain_name_is_refused(engine: Engine) -> None:

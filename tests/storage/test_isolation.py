@@ -61,11 +61,13 @@ async def fill(engine: Engine, namespace: str) -> None:
         verdict = JudgeScore(stored.insight.id, 1.0, "it tells the secret", 0.0, "it keeps the secret")
         hearing = Hearing(golden.id, golden.query, "one", "two", 1.0, 0.0, 0.0, "slight", (verdict,))
         await Judging().add(tx, hearing)
-        await engine.insights.add(tx, "a secret in short", [1], 1.0, {})
-        await engine.episodes.add(tx, "how to keep a secret", 1.0, "tell nobody")
-        await engine.working.archive(tx, (await engine.working.update(tx, "an old secret", 0.5)).added_id)
-        await engine.working.update(tx, "the secret of today", 0.5)
-        await engine.giants.remember(tx, Giant("user", "some model", 1, "no_such_index", 384))
+        await engine.capabilities.insights.add(tx, "a secret in short", [1], 1.0, {})
+        await engine.capabilities.episodes.add(tx, "how to keep a secret", 1.0, "tell nobody")
+        await engine.capabilities.working.archive(
+            tx, (await engine.capabilities.working.update(tx, "an old secret", 0.5)).added_id
+        )
+        await engine.capabilities.working.update(tx, "the secret of today", 0.5)
+        await engine.capabilities.giants.remember(tx, Giant("user", "some model", 1, "no_such_index", 384))
         await engine.spaces.is_settled_on(tx, "some model")
     await engine.spending.settle(
         await engine.spending.reserve(Purpose(namespace, "judges", "some model"), 10), Tokens(5, 5)
@@ -110,7 +112,7 @@ async def test_a_cancelled_change_of_namespace_leaves_no_connection_that_lies(en
 
     async def read(place: str) -> int:
         async with engine.database.reading(place) as db:
-            return len(await engine.log.recent(db, "session", 10))
+            return len(await engine.capabilities.log.recent(db, "session", 10))
 
     for turns in range(60):
         assert await read(namespace) == 1
@@ -126,9 +128,9 @@ async def test_one_pool_serves_two_namespaces_without_mixing_them(engine: Engine
     for _ in range(3):
         await fill(engine, namespace)
         async with engine.database.reading(other) as db:
-            assert await engine.log.recent(db, "session", 10) == []
+            assert await engine.capabilities.log.recent(db, "session", 10) == []
         async with engine.database.reading(namespace) as db:
-            assert len(await engine.log.recent(db, "session", 10)) > 0
+            assert len(await engine.capabilities.log.recent(db, "session", 10)) > 0
 
 
 async def test_the_role_of_the_embedded_server_is_ordinary(raw: RawConnection) -> None:

@@ -140,7 +140,7 @@ async def _measure_often(engine: Engine) -> None:
 
 
 async def _measure(engine: Engine) -> None:
-    telemetry.passages_waiting(await engine.passages.waiting_anywhere(engine.database, MAX_WAITING))
+    telemetry.passages_waiting(await engine.capabilities.passages.waiting_anywhere(engine.database, MAX_WAITING))
 
 
 def _wanted(names: tuple[str, ...]) -> bool:

@@ -8,17 +8,11 @@ from typing import Self
 from recollect import checks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.access import Access
-from recollect.flows.forget_counts import BEFORE_ALL, ITEMS_AT_ONCE, Counts, pages
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.forget_counts import BEFORE_ALL, Counts, pages
 from recollect.flows.receipts import Progress, Receipt, Tally
-from recollect.flows.removal import Removal, as_number
+from recollect.flows.removal import ITEMS_AT_ONCE, Removal, as_number
 from recollect.flows.window_stores import WindowStore
-from recollect.memory.giants import Giants
-from recollect.memory.log import Log
-from recollect.memory.memories import Memories
-from recollect.memory.passages import Passages
-from recollect.memory.resources import Resources
-from recollect.memory.sessions import Sessions
-from recollect.memory.windows import Windows
 from recollect.storage import erasure, vector_index
 from recollect.storage.database import Database, Statements, Transaction
 
@@ -69,30 +63,12 @@ class Forget:
     """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
 
     def __init__(
-        self,
-        database: Database,
-        removal: Removal,
-        counts: Counts,
-        sessions: Sessions,
-        log: Log,
-        passages: Passages,
-        memories: Memories,
-        resources: Resources,
-        giants: Giants,
-        windows: Windows,
-        store: WindowStore,
-        access: Access,
+        self, database: Database, memory: Capabilities, removal: Removal, store: WindowStore, access: Access
     ) -> None:
         self._database = database
+        self._memory = memory
         self._removal = removal
-        self._counts = counts
-        self._sessions = sessions
-        self._log = log
-        self._passages = passages
-        self._memories = memories
-        self._resources = resources
-        self._giants = giants
-        self._windows = windows
+        self._counts = Counts(database, memory, store, access)
         self._store = store
         self._access = access
 
@@ -149,7 +125,7 @@ class Forget:
             return Target("message", await self._message_id(db, target.id))
         if target.kind is not None:
             return target
-        kinds = await self._passages.kinds(db, target.id, ITEMS)
+        kinds = await self._memory.passages.kinds(db, target.id, ITEMS)
         if len(kinds) > 1:
             choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
             raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
@@ -158,7 +134,7 @@ class Forget:
     async def _message_id(self, db: Statements, item_id: str) -> str:
         """A message goes by its UUID and, in the cognitive contract, by an integer."""
         number = as_number(item_id)
-        found = {} if number is None else await self._log.by_seq(db, [number])
+        found = {} if number is None else await self._memory.log.by_seq(db, [number])
         return str(found[number].id) if number in found else item_id
 
     async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
@@ -167,8 +143,8 @@ class Forget:
         while some := await self._some_sessions(namespace, user_id):
             await self._those_sessions(namespace, some, tally, of_users=False)
         for of_user, remove in (
-            (self._memories.of_user, self._removal.memories),
-            (self._resources.of_user, self._removal.resources),
+            (self._memory.memories.of_user, self._removal.memories),
+            (self._memory.resources.of_user, self._removal.resources),
         ):
             async for page in pages(self._database, namespace, partial(of_user, user_id=user_id)):
                 async with self._database.transaction(namespace) as tx:
@@ -196,27 +172,25 @@ class Forget:
 
     async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
         """Remove the next messages or memories of some sessions, or at last themselves; True then."""
-        await self._sessions.hold(tx, session_ids)
-        if messages := await self._log.in_sessions(tx, session_ids, ITEMS_AT_ONCE):
-            await self._removal.messages(tx, messages, tally)
+        await self._memory.sessions.hold(tx, session_ids)
+        if not await self._removal.said_in(tx, session_ids, tally):
             return False
-        memories = await self._memories.in_sessions(tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users)
-        if memories:
+        held = self._memory.memories.in_sessions(tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users)
+        if memories := await held:
             await self._removal.memories(tx, memories, tally)
             return False
-        tally.add("summaries", await self._windows.remove_summaries(tx, session_ids))
-        tally.add("sessions", await self._sessions.remove(tx, session_ids))
+        await self._removal.sessions(tx, session_ids, tally)
         return True
 
     async def _drop_indexes(self, namespace: str, owner: str | None, tally: Tally) -> None:
         """The vector indexes of one giant, or of all; the note of an index goes last, so that none is left unknown."""
         async with self._database.reading(namespace) as db:
-            known = await self._giants.known(db)
+            known = await self._memory.giants.known(db)
         for giant in known:
             if owner is None or giant.owner == owner:
                 await vector_index.drop(self._database, giant.index_name)
                 async with self._database.transaction(namespace) as tx:
-                    await self._giants.forget(tx, giant)
+                    await self._memory.giants.forget(tx, giant)
                 tally.add("giants", 1)
 
     async def _whole(self, namespace: str, tally: Tally) -> None:
@@ -239,7 +213,7 @@ class Forget:
 
     async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
         async with self._database.reading(namespace) as db:
-            return await self._sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
+            return await self._memory.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
 
 
 def _check(namespace: str, target: Target) -> None:

@@ -5,22 +5,12 @@ from functools import partial
 from uuid import UUID
 
 from recollect.flows.access import Access
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.receipts import Tally
+from recollect.flows.removal import ITEMS_AT_ONCE
 from recollect.flows.window_stores import WindowStore
-from recollect.memory.giants import Giants
-from recollect.memory.insights import Insights
-from recollect.memory.judging import Judging
-from recollect.memory.log import Log
-from recollect.memory.memories import Memories
-from recollect.memory.passages import Passages
-from recollect.memory.resources import Resources
-from recollect.memory.sessions import Sessions
-from recollect.memory.windows import Windows
 from recollect.storage import erasure
 from recollect.storage.database import Database
-
-# Items that are read, or leave in one transaction: it takes well under a second.
-ITEMS_AT_ONCE = 1_000
 
 # Where the first page begins.
 BEFORE_ALL = UUID(int=0)
@@ -31,31 +21,9 @@ Fetch = Callable[..., Awaitable[list[UUID]]]
 class Counts:
     """Says of each kind how many rows would go."""
 
-    def __init__(
-        self,
-        database: Database,
-        sessions: Sessions,
-        log: Log,
-        passages: Passages,
-        insights: Insights,
-        judging: Judging,
-        memories: Memories,
-        resources: Resources,
-        giants: Giants,
-        windows: Windows,
-        store: WindowStore,
-        access: Access,
-    ) -> None:
+    def __init__(self, database: Database, memory: Capabilities, store: WindowStore, access: Access) -> None:
         self._database = database
-        self._sessions = sessions
-        self._log = log
-        self._passages = passages
-        self._insights = insights
-        self._judging = judging
-        self._memories = memories
-        self._resources = resources
-        self._giants = giants
-        self._windows = windows
+        self._memory = memory
         self._store = store
         self._access = access
 
@@ -63,29 +31,29 @@ class Counts:
         """All that a user has."""
         tally.add("api_keys", await self._access.keys_of_user(namespace, user_id))
         async with self._database.reading(namespace) as db:
-            session_ids = await self._sessions.some_of_user(db, user_id, None)
-            giants = [giant for giant in await self._giants.known(db) if giant.owner == user_id]
+            session_ids = await self._memory.sessions.some_of_user(db, user_id, None)
+            giants = [giant for giant in await self._memory.giants.known(db) if giant.owner == user_id]
         tally.add("giants", len(giants))
         await self.sessions(namespace, session_ids, tally, of_users=False)
-        await self._count_memories(namespace, partial(self._memories.of_user, user_id=user_id), tally)
-        async for page in pages(self._database, namespace, partial(self._resources.of_user, user_id=user_id)):
+        await self._count_memories(namespace, partial(self._memory.memories.of_user, user_id=user_id), tally)
+        async for page in pages(self._database, namespace, partial(self._memory.resources.of_user, user_id=user_id)):
             async with self._database.reading(namespace) as db:
                 tally.add("resources", len(page))
-                tally.add("passages", await self._passages.count_of_items(db, "resource", list(map(str, page))))
+                tally.add("passages", await self._memory.passages.count_of_items(db, "resource", list(map(str, page))))
 
     async def sessions(self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> None:
         """All that sessions have; without `of_users`, no memories that a user holds as well."""
         tally.add("buffers", len(await self._store.beside(namespace, session_ids)))
         async with self._database.reading(namespace) as db:
-            tally.add("sessions", len(await self._sessions.holders(db, session_ids)))
-            tally.add("messages", await self._log.count_in_sessions(db, session_ids))
-            tally.add("summaries", await self._windows.count_summaries(db, session_ids))
-            tally.add("passages", await self._passages.count_in_sessions(db, session_ids))
-            insights = tally.made_from(await self._insights.made_from_sessions(db, session_ids))
+            tally.add("sessions", len(await self._memory.sessions.holders(db, session_ids)))
+            tally.add("messages", await self._memory.log.count_in_sessions(db, session_ids))
+            tally.add("summaries", await self._memory.windows.count_summaries(db, session_ids))
+            tally.add("passages", await self._memory.passages.count_in_sessions(db, session_ids))
+            insights = tally.made_from(await self._memory.insights.made_from_sessions(db, session_ids))
             tally.add("insights", len(insights))
-            tally.add("judge_scores", await self._judging.count_of_documents(db, insights))
-            tally.add("passages", await self._passages.count_of_items(db, "insight", list(map(str, insights))))
-        in_sessions = partial(self._memories.in_sessions, session_ids=session_ids, of_users=of_users)
+            tally.add("judge_scores", await self._memory.judging.count_of_documents(db, insights))
+            tally.add("passages", await self._memory.passages.count_of_items(db, "insight", list(map(str, insights))))
+        in_sessions = partial(self._memory.memories.in_sessions, session_ids=session_ids, of_users=of_users)
         await self._count_memories(namespace, in_sessions, tally)
 
     async def whole(self, namespace: str, tally: Tally) -> None:
@@ -97,8 +65,8 @@ class Counts:
     async def _count_memories(self, namespace: str, fetch: Fetch, tally: Tally) -> None:
         async for page in pages(self._database, namespace, fetch):
             async with self._database.reading(namespace) as db:
-                memories, history = await self._memories.count(db, page)
-                tally.add("passages", await self._passages.count_of_items(db, "memory", list(map(str, page))))
+                memories, history = await self._memory.memories.count(db, page)
+                tally.add("passages", await self._memory.passages.count_of_items(db, "memory", list(map(str, page))))
             tally.add("memories", memories)
             tally.add("memory_history", history)
 

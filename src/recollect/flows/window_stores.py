@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from recollect.errors import Conflict
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.receipts import Tally
 from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.flows.removal import Removal
 from recollect.identifiers import uuid7
-from recollect.memory.passages import Passages
-from recollect.memory.sessions import Sessions
-from recollect.memory.windows import WindowConfig, Windowed, Windows
+from recollect.memory.windows import WindowConfig, Windowed
 from recollect.storage.database import Database
 
 if TYPE_CHECKING:  # the client of Redis is optional
     from recollect.storage.buffers import Buffers
-
-# Messages that leave with their passages in one transaction: each takes well under a second, however long the session.
-REMOVED_AT_ONCE = 1_000
 
 
 class WindowStore(Protocol):
@@ -50,14 +48,11 @@ class WindowStore(Protocol):
 class LogWindows:
     """Windows over the log: what is added here is there through every door, and compaction destroys nothing."""
 
-    def __init__(
-        self, database: Database, remember: Remember, sessions: Sessions, windows: Windows, passages: Passages
-    ) -> None:
+    def __init__(self, database: Database, remember: Remember, memory: Capabilities, removal: Removal) -> None:
         self._database = database
         self._remember = remember
-        self._sessions = sessions
-        self._windows = windows
-        self._passages = passages
+        self._memory = memory
+        self._removal = removal
 
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
         """Through the one way in, so that recall finds them."""
@@ -70,39 +65,36 @@ class LogWindows:
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
         """From the start of the window on."""
         async with self._database.reading(namespace) as db:
-            return await self._windows.messages(db, session_id, limit)
+            return await self._memory.windows.messages(db, session_id, limit)
 
     async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """Write the summary and move the window's start, while the session's row is locked."""
         async with self._database.transaction(namespace) as tx:
-            return await self._windows.replace(tx, session_id, part, summary)
+            return await self._memory.windows.replace(tx, session_id, part, summary)
 
     async def config(self, namespace: str, session_id: str) -> WindowConfig:
         """From the session's row."""
         async with self._database.reading(namespace) as db:
-            return await self._windows.config(db, session_id)
+            return await self._memory.windows.config(db, session_id)
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
         async with self._database.transaction(namespace) as tx:
-            await self._sessions.open(tx, {session_id: ANONYMOUS})
-            if not await self._windows.configure(tx, session_id, config):
+            await self._memory.sessions.open(tx, {session_id: ANONYMOUS})
+            if not await self._memory.windows.configure(tx, session_id, config):
                 raise Conflict(f"Session {session_id} is being deleted while it is set up: try again")
 
     async def delete(self, namespace: str, session_id: str) -> bool:
         """Step by step, the session itself last: whoever is interrupted may ask again."""
-        existed = False
-        while True:
+        tally = Tally()
+        existed = finished = False
+        while not finished:
             async with self._database.transaction(namespace) as tx:
-                oldest = await self._windows.oldest(tx, session_id, REMOVED_AT_ONCE)
-                if oldest is None:
-                    return existed
-                existed = True
-                await self._passages.remove_items(tx, "message", [str(message_id) for message_id in oldest])
-                await self._windows.remove_messages(tx, oldest)
-                if len(oldest) < REMOVED_AT_ONCE:
-                    await self._windows.remove(tx, session_id)
-                    return True
+                existed = bool(await self._memory.sessions.hold(tx, [session_id])) or existed
+                finished = await self._removal.said_in(tx, [session_id], tally)
+                if finished:
+                    await self._removal.sessions(tx, [session_id], tally)
+        return existed
 
     async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """None: the log is in the database."""

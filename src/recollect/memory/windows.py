@@ -28,9 +28,6 @@ class _Sql(Queries, file="windows.sql"):
     covering: Query
     remove_summaries: Query
     count_summaries: Query
-    oldest: Query
-    remove_messages: Query
-    remove: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +128,6 @@ class Windows:
     async def count_summaries(self, db: Statements, session_ids: Sequence[str]) -> int:
         """How many summaries some sessions have."""
         return int((await db.one(_Sql.count_summaries, list(session_ids)))["summaries"])
-
-    async def oldest(self, tx: Transaction, session_id: str, limit: int) -> list[UUID] | None:
-        """The first messages of a session, which is held from now on; None if there is no such session."""
-        if await tx.first(_Sql.hold, session_id) is None:
-            return None
-        return [row["id"] for row in await tx.all(_Sql.oldest, session_id, limit)]
-
-    async def remove_messages(self, tx: Transaction, message_ids: Sequence[UUID]) -> None:
-        """Delete messages for good, from the log, too."""
-        await tx.all(_Sql.remove_messages, list(message_ids))
-
-    async def remove(self, tx: Transaction, session_id: str) -> None:
-        """Delete a session with all that is set for it."""
-        await tx.all(_Sql.remove, session_id)
 
 
 def _windowed(role: str, row: Any, *, compacted: bool = False) -> Windowed:

@@ -59,15 +59,3 @@ delete from summaries where namespace = $1 and session_id = any($2::text[]) retu
 -- count_summaries
 -- How many summaries some sessions have.
 select count(*) as summaries from summaries where namespace = $1 and session_id = any($2::text[]);
-
--- oldest
--- The first messages of a session.
-select id from messages where namespace = $1 and session_id = $2 order by position limit $3;
-
--- remove_messages
--- Some messages for good.
-delete from messages where namespace = $1 and id = any($2::uuid[]);
-
--- remove
--- A session with its summaries and whatever messages it has left.
-delete from sessions where namespace = $1 and id = $2;

@@ -77,7 +77,7 @@ async def test_a_message_does_not_change_the_owner_of_its_session(memory: Memory
     await memory.store_message(session, "user", "hello")
     engine = await memory._engine()
     async with engine.database.reading(engine.settings.namespace) as db:
-        found = await engine.sessions.find(db, str(session))
+        found = await engine.capabilities.sessions.find(db, str(session))
     assert found is not None
     assert found.user_id == "owner"
 
@@ -87,7 +87,7 @@ async def test_a_first_message_opens_its_session_for_anonymous(memory: MemoryMan
     await memory.store_message(session, "user", "hello")
     engine = await memory._engine()
     async with engine.database.reading(engine.settings.namespace) as db:
-        found = await engine.sessions.find(db, str(session))
+        found = await engine.capabilities.sessions.find(db, str(session))
     assert found is not None
     assert found.user_id == "anonymous"
 
@@ -184,7 +184,7 @@ async def test_messages_to_old_and_new_sessions_at_once_leave_no_gap(memory: Mem
         )
     engine = await memory._engine()
     async with engine.database.reading(engine.settings.namespace) as db:
-        assert [m.position for m in await engine.log.recent(db, str(old), 10)] == list(range(6))
+        assert [m.position for m in await engine.capabilities.log.recent(db, str(old), 10)] == list(range(6))
 
 
 async def test_a_role_of_another_door_is_shown_as_the_systems(memory: MemoryManager) -> None:

@@ -96,7 +96,7 @@ class MemoryManager:
             key = _session_key(session_id)
             engine = await self._engine()
             async with engine.database.reading(self._scope(engine)) as db:
-                messages = await engine.log.recent(db, key, limit)
+                messages = await engine.capabilities.log.recent(db, key, limit)
             spans.annotate(span, {"result_count": len(messages)})
             return _messages(session_id, messages)
 
@@ -125,7 +125,7 @@ class MemoryManager:
             engine = await self._engine()
             started = time.perf_counter()
             async with engine.database.reading(self._scope(engine)) as db:
-                found = await engine.documents.nearest(db, vector, top_k, filters)
+                found = await engine.capabilities.documents.nearest(db, vector, top_k, filters)
             elapsed = (time.perf_counter() - started) * 1000
             spans.annotate(span, {"result_count": len(found), "query_time_ms": elapsed})
             return _documents(found)
@@ -147,7 +147,7 @@ class MemoryManager:
             filters = checks.metadata_filter(metadata_filters, "metadata_filters")
             engine = await self._engine()
             async with engine.database.reading(self._scope(engine)) as db:
-                found = await engine.documents.between(db, start, end, filters)
+                found = await engine.capabilities.documents.between(db, start, end, filters)
             spans.annotate(span, {"result_count": len(found)})
             return _documents(found)
 
