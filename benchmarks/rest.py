@@ -22,7 +22,7 @@ from recollect.memory.memories import Holder
 
 CONNECTIONS = 32
 REQUESTS = 1500
-ROUNDS = 5
+ROUNDS = 9
 SESSIONS = 64
 MEMORIES, USERS = 100_000, 1_000
 SEARCHES = 100

@@ -31,7 +31,7 @@ class _Observer:
     """Somebody who looks. It has a tracer and a meter of its own: libraries that we use trace by the global ones, and
     put paths, queries and texts of errors into their spans."""
 
-    def __init__(self, tracer: Tracer, meter: Meter) -> None:
+    def __init__(self, tracer: Tracer | None, meter: Meter) -> None:
         self.tracer = tracer
         self.requests = _durations(meter, "http.server.request.duration", "HTTP requests, by route and door")
         self.mcp = _durations(meter, "mcp.server.operation.duration", "MCP requests, by method and tool")
@@ -52,8 +52,8 @@ class _Here:
     observer: _Observer | None = None
 
 
-def observe(tracer: Tracer, meter: Meter) -> None:
-    """From now on, note what happens in this process."""
+def observe(tracer: Tracer | None, meter: Meter) -> None:
+    """From now on, note what happens in this process; without a tracer, figures alone."""
     _Here.observer = _Observer(tracer, meter)
 
 
@@ -192,6 +192,9 @@ def _span(
     attributes: Mapping[str, str] | None = None,
     carrier: Mapping[str, Any] | None = None,
 ) -> Iterator[Span]:
+    if observer.tracer is None:
+        yield trace.INVALID_SPAN
+        return
     with observer.tracer.start_as_current_span(
         name,
         context=_caller(carrier) if carrier else None,

@@ -1,8 +1,10 @@
 """Which addresses only this machine can reach."""
 
 import ipaddress
+from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether a server bound there is out of reach for others."""
     if host == "localhost":

@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from opentelemetry.trace import NoOpTracer
-
 from recollect import __version__, telemetry
 from recollect.engine import Engine
 from recollect.errors import Misconfigured, RecollectError, Unavailable
@@ -95,7 +93,7 @@ def _start(*, traces: bool, pushed: bool, scraped: bool) -> list[Callable[[], An
         tracers.add_span_processor(_span_sender())
     readers = ([_metric_sender()] if pushed else []) + ([_scraped_reader()] if scraped else [])
     meters = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
-    tracer = tracers.get_tracer(telemetry.SCOPE, __version__) if traces else NoOpTracer()
+    tracer = tracers.get_tracer(telemetry.SCOPE, __version__) if traces else None
     telemetry.observe(tracer, meters.get_meter(telemetry.SCOPE, __version__))
     return [tracers.shutdown, meters.shutdown]
 

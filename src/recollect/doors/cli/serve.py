@@ -1,6 +1,7 @@
 """`recollect serve`: the HTTP server, which says where it listens and what to try first."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -92,6 +93,9 @@ class _AnnouncingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            # What is loaded by now stays: the collector need not look through it again for every few requests.
+            gc.collect()
+            gc.freeze()
             self._announce()
 
 

@@ -1,14 +1,10 @@
-"""The caller of a REST route, as a parameter that FastAPI fills in."""
+"""The caller of a REST route."""
 
-from typing import Annotated
-
-from fastapi import Depends, Request
+from fastapi import Request
 
 from recollect.doors.caller import Caller, caller_of
 
 
-async def _calling(request: Request) -> Caller:
+def calling(request: Request) -> Caller:
+    """Whom the gate let in. A call rather than a dependency of FastAPI's, which costs an eighth of a small request."""
     return caller_of(request.app.state.engine, request)
-
-
-Calling = Annotated[Caller, Depends(_calling)]

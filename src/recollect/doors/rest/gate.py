@@ -4,11 +4,11 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,17 +34,20 @@ ASSETS = "/docs/"
 # Of callers whose rate is limited; a full bucket again for each is better than memory that only grows.
 MAX_BUCKETS = 10_000
 
-SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
+# As they go over the wire: every answer has them, and those that a route sets itself it keeps.
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+POLICY = b"content-security-policy"
+API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 
 # The page at /docs runs a script of its own and paints itself.
 DOCS_POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+    b"default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 )
 
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -188,15 +191,17 @@ class _Request:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = self.id
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-                if self.scope["path"].startswith("/docs"):
-                    headers["Content-Security-Policy"] = DOCS_POLICY
+                message["headers"] = [*message["headers"], *self._own_headers(message["headers"])]
             await send(message)
 
         return answer
+
+    def _own_headers(self, given: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        names = {name.lower() for name, _ in given}
+        policy = DOCS_POLICY if self.scope["path"].startswith("/docs") else API_POLICY
+        for header in (*SECURITY_HEADERS, (POLICY, policy), (b"x-request-id", self.id.encode())):
+            if header[0] not in names:
+                yield header
 
     def tell(self) -> None:
         """One line in the log. Ids in a path are the caller's own, so the route is told by its pattern."""

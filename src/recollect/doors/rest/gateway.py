@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest.caller import Calling
+from recollect.doors.caller import Caller
+from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
@@ -171,15 +172,17 @@ class ResourceAnswer(BaseModel):
 
 
 @router.post("/users", status_code=201, responses=responses(409))
-async def create_user(caller: Calling, body: NewUser) -> UserKey:
+async def create_user(request: Request, body: NewUser) -> UserKey:
     """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
+    caller = calling(request)
     key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
     return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
 
 
 @router.post("/memories/search", responses=responses())
-async def search_memories(caller: Calling, body: SearchRequest) -> SearchAnswer:
+async def search_memories(request: Request, body: SearchRequest) -> SearchAnswer:
     """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
+    caller = calling(request)
     owner = await _owner(caller, body)
     found = await caller.engine.gateway.search(
         owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
@@ -188,16 +191,18 @@ async def search_memories(caller: Calling, body: SearchRequest) -> SearchAnswer:
 
 
 @router.post("/memories/add", responses=responses(409))
-async def add_memories(caller: Calling, body: AddRequest) -> AddAnswer:
+async def add_memories(request: Request, body: AddRequest) -> AddAnswer:
     """Append messages to a chat. To send the same ones again is safe: each is stored once."""
+    caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
     added = await caller.engine.gateway.add(await _owner(caller, body), body.session_id, said)
     return AddAnswer(session_id=body.session_id, added=added.added, duplicates=added.duplicates)
 
 
 @router.post("/memories/flush", responses=responses(404))
-async def flush_memories(caller: Calling, body: FlushRequest) -> FlushAnswer:
+async def flush_memories(request: Request, body: FlushRequest) -> FlushAnswer:
     """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
+    caller = calling(request)
     await caller.engine.gateway.flush(await _owner(caller, body), body.session_id)
     return FlushAnswer(session_id=body.session_id)
 
@@ -207,8 +212,9 @@ async def flush_memories(caller: Calling, body: FlushRequest) -> FlushAnswer:
     status_code=201,
     responses=responses() | {200: {"model": ResourceAnswer, "description": "The text replaced an earlier one"}},
 )
-async def put_resource(caller: Calling, body: ResourceRequest, response: Response) -> ResourceAnswer:
+async def put_resource(request: Request, body: ResourceRequest, response: Response) -> ResourceAnswer:
     """Store a text under a URI, for the scope `resources`; the same URI again replaces it."""
+    caller = calling(request)
     owner = await _owner(caller, body)
     put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
     if put.resource.replaced:
@@ -216,7 +222,7 @@ async def put_resource(caller: Calling, body: ResourceRequest, response: Respons
     return _resource(put)
 
 
-async def _owner(caller: Calling, body: Identified) -> Owner:
+async def _owner(caller: Caller, body: Identified) -> Owner:
     """Whom the credential in the body names. The gate lets these routes in without a key, but not with another's."""
     user = await caller.engine.access.user_of(body.user_id, body.user_key.get_secret_value())
     if caller.namespace not in (None, user.namespace):

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from recollect import __version__
-from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.engine import Engine
 
@@ -41,8 +41,9 @@ async def health(request: Request) -> Health:
 
 
 @router.get("/ready", responses=responses())
-async def ready(caller: Calling) -> Readiness:
+async def ready(request: Request) -> Readiness:
     """What serves, for operators: behind a key, or on loopback."""
+    caller = calling(request)
     versions = await caller.engine.health()
     embedder = await caller.engine.spaces.embedder(caller.namespace)
     return Readiness(

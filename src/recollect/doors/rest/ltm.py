@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import RESPONSES
 from recollect.errors import Invalid
 from recollect.flows.memories import MAX_LISTED, MAX_RECALLED, ChatLine, as_text
@@ -208,8 +208,9 @@ def _header(description: str) -> dict[str, Any]:
         }
     },
 )
-async def add_memory(caller: Calling, body: AddMemory, response: Response) -> MemoryResponse:
+async def add_memory(request: Request, body: AddMemory, response: Response) -> MemoryResponse:
     """Add a memory to long-term storage; the same one twice in a scope is stored once."""
+    caller = calling(request)
     added = await caller.engine.memories.add(
         caller.namespace, body.text(), body.category, body.holder(), body.metadata, body.recalled
     )
@@ -220,8 +221,9 @@ async def add_memory(caller: Calling, body: AddMemory, response: Response) -> Me
 
 
 @router.post("/search")
-async def search_memories(caller: Calling, body: SearchMemories) -> MemoryResults:
+async def search_memories(request: Request, body: SearchMemories) -> MemoryResults:
     """Search memories by semantic similarity and by words, the best first."""
+    caller = calling(request)
     found = await caller.engine.memories.search(
         caller.namespace, body.query, body.holder(), body.categories or (), body.limit
     )
@@ -232,7 +234,7 @@ async def search_memories(caller: Calling, body: SearchMemories) -> MemoryResult
     "", responses={200: {"headers": {NEXT_CURSOR: _header("The `cursor` of the next page; absent on the last")}}}
 )
 async def list_memories(
-    caller: Calling,
+    request: Request,
     response: Response,
     user_id: Annotated[Identifier | None, Query(description="Filter by user")] = None,
     agent_id: Annotated[Identifier | None, Query(description="Filter by agent")] = None,
@@ -241,6 +243,7 @@ async def list_memories(
     cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the page before")] = None,
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
+    caller = calling(request)
     behind = None if cursor is None else _place(cursor)
     page = await caller.engine.memories.newest(caller.namespace, Holder(user_id, agent_id, session_id), limit, behind)
     if page.next is not None:
@@ -249,26 +252,30 @@ async def list_memories(
 
 
 @router.get("/{memory_id}")
-async def get_memory(caller: Calling, memory_id: str) -> MemoryResponse:
+async def get_memory(request: Request, memory_id: str) -> MemoryResponse:
     """Get a specific memory by its id."""
+    caller = calling(request)
     return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
 
 
 @router.put("/{memory_id}")
-async def update_memory(caller: Calling, memory_id: str, body: UpdateMemory) -> MemoryResponse:
+async def update_memory(request: Request, memory_id: str, body: UpdateMemory) -> MemoryResponse:
     """Update a memory's content."""
+    caller = calling(request)
     return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, body.data))
 
 
 @router.delete("/{memory_id}")
-async def delete_memory(caller: Calling, memory_id: str) -> DeletedMemory:
+async def delete_memory(request: Request, memory_id: str) -> DeletedMemory:
     """Delete a memory; its history stays."""
+    caller = calling(request)
     return DeletedMemory(id=str(await caller.engine.memories.delete(caller.namespace, memory_id)))
 
 
 @router.get("/{memory_id}/history")
-async def memory_history(caller: Calling, memory_id: str) -> MemoryHistory:
+async def memory_history(request: Request, memory_id: str) -> MemoryHistory:
     """Get the change history of a memory, also of one that is deleted."""
+    caller = calling(request)
     entries = await caller.engine.memories.history(caller.namespace, memory_id)
     return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
 

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect import checks
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.flows.remember import Line
 from recollect.memory.windows import Strategy, WindowConfig, Windowed
@@ -133,8 +133,9 @@ class Configured(BaseModel):
 
 
 @router.post("/{session_id}/messages", summary="Add messages")
-async def add_messages(caller: Calling, session_id: SessionId, body: NewMessages) -> Added:
+async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> Added:
     """Add messages to a session's buffer; a session begins with its first message."""
+    caller = calling(request)
     lines = [message.line() for message in body.messages]
     stored = await caller.engine.windows.add(caller.namespace, session_id, lines)
     return Added(session_id=session_id, added=len(stored), messages=[Message.of(message) for message in stored])
@@ -142,7 +143,7 @@ async def add_messages(caller: Calling, session_id: SessionId, body: NewMessages
 
 @router.get("/{session_id}/messages", summary="Retrieve messages")
 async def get_messages(
-    caller: Calling,
+    request: Request,
     session_id: SessionId,
     limit: Annotated[
         int | None,
@@ -150,17 +151,19 @@ async def get_messages(
     ] = None,
 ) -> Messages:
     """Retrieve messages from a session, oldest first: what compaction has left, whatever the strategy."""
+    caller = calling(request)
     found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
     return Messages(session_id=session_id, messages=[Message.of(message) for message in found])
 
 
 @router.get("/{session_id}/context", summary="Get the context window")
-async def get_context(caller: Calling, session_id: SessionId) -> ContextWindow:
+async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
     `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted once:
     the older 60 % of its messages become one summary.
     """
+    caller = calling(request)
     context = await caller.engine.windows.context(caller.namespace, session_id)
     return ContextWindow(
         session_id=session_id,
@@ -171,14 +174,16 @@ async def get_context(caller: Calling, session_id: SessionId) -> ContextWindow:
 
 
 @router.delete("/{session_id}", summary="Delete a session")
-async def delete_session(caller: Calling, session_id: SessionId) -> Deleted:
+async def delete_session(request: Request, session_id: SessionId) -> Deleted:
     """Delete a session and all its messages for good; `deleted` is false if there is none."""
+    caller = calling(request)
     return Deleted(session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id))
 
 
 @router.put("/{session_id}/config", summary="Configure a session")
-async def put_config(caller: Calling, session_id: SessionId, body: Config) -> Configured:
+async def put_config(request: Request, session_id: SessionId, body: Config) -> Configured:
     """Set per-session strategy configuration; it takes the place of what was set before."""
+    caller = calling(request)
     config = WindowConfig(body.strategy, body.max_messages, body.max_tokens)
     await caller.engine.windows.configure(caller.namespace, session_id, config)
     return Configured(session_id=session_id, config=body)

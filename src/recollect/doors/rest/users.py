@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
-from recollect.doors.rest.caller import Calling
+from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.flows.forget import USER, Target
 
@@ -26,7 +26,7 @@ class ForgottenUser(BaseModel):
 # A user's id may have a slash in it.
 @router.delete("/users/{user_id:path}", responses=responses(404, 409))
 async def forget_user(
-    caller: Calling,
+    request: Request,
     user_id: Annotated[str, Path(description="Whose sessions, memories, resources and keys are to go")],
     dry_run: Annotated[bool, Query(description="Only count what would go")] = False,
 ) -> ForgottenUser:
@@ -34,6 +34,7 @@ async def forget_user(
 
     A large memory takes a while. If the answer does not arrive, ask again: the rest goes then.
     """
+    caller = calling(request)
     flow, target = caller.engine.forget, Target(USER, user_id)
     receipt = await (flow.count if dry_run else flow.forget)(caller.namespace, target)
     return ForgottenUser(
