@@ -1,5 +1,6 @@
 """One embedded server for the whole run, shared by every test process; a fresh namespace for every test."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 
 from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
+from recollect.inference.local import LocalEmbedder
 from recollect.settings import Settings
 from recollect.storage import embedded
 from tests.waiting import wait_until
@@ -39,6 +41,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def server() -> Iterator[embedded.Lease]:
     with embedded.start(Path(os.environ[_HOME])) as lease:
         yield lease
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model() -> Iterator[None]:
+    """An open embedder for as long as the process lives: the engines of its tests share its network."""
+    embedder = LocalEmbedder.locate()
+    assert embedder is not None
+    asyncio.run(embedder.load())
+    yield
+    embedder.close()
 
 
 @pytest.fixture

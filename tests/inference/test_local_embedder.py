@@ -50,6 +50,14 @@ def wheel_file() -> Path:
     return file.path
 
 
+@pytest.fixture
+def fresh(wheel_file: Path, tmp_path: Path) -> Iterator[LocalEmbedder]:
+    """An embedder of a file that nobody else in this process has loaded."""
+    fresh = located_at(Path(shutil.copy(wheel_file, tmp_path / "model.onnx")))
+    yield fresh
+    fresh.close()
+
+
 def located_at(path: Path) -> LocalEmbedder:
     located = LocalEmbedder.locate(path)
     assert located is not None
@@ -134,7 +142,9 @@ async def test_text_without_words_still_has_a_unit_vector(embedder: LocalEmbedde
         assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
 
 
-async def test_one_run_of_the_network_stays_within_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_run_of_the_network_stays_within_its_tokens(
+    fresh: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shapes: list[tuple[int, int]] = []
 
     class Observed(onnxruntime.InferenceSession):  # type: ignore[misc]
@@ -143,10 +153,7 @@ async def test_one_run_of_the_network_stays_within_its_tokens(monkeypatch: pytes
             return super().run(names, feeds, *rest)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Observed)
-    fresh = LocalEmbedder.locate()
-    assert fresh is not None
     await fresh.embed_documents(MIXED)
-    fresh.close()
     assert max(rows * width for rows, width in shapes) <= TOKENS_PER_RUN
     assert max(rows for rows, _ in shapes) > 1
 
@@ -260,16 +267,13 @@ async def test_the_event_loop_goes_on_while_documents_are_embedded(embedder: Loc
     assert ticks.count > 50  # were each run made in the event loop, there would be one or two for each
 
 
-async def test_the_event_loop_goes_on_while_the_model_loads() -> None:
-    fresh = LocalEmbedder.locate()
-    assert fresh is not None
+async def test_the_event_loop_goes_on_while_the_model_loads(fresh: LocalEmbedder) -> None:
     async with ticking() as ticks:
         await fresh.load()
-    fresh.close()
     assert ticks.count > 20
 
 
-async def test_first_uses_at_once_load_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_first_uses_at_once_load_the_model_once(fresh: LocalEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[object] = []
 
     class Counted(onnxruntime.InferenceSession):  # type: ignore[misc]
@@ -278,10 +282,7 @@ async def test_first_uses_at_once_load_the_model_once(monkeypatch: pytest.Monkey
             super().__init__(*arguments, **named)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Counted)
-    fresh = LocalEmbedder.locate()
-    assert fresh is not None
     await asyncio.gather(*(fresh.embed_query("q") for _ in range(4)), *(fresh.embed_documents(["d"]) for _ in range(4)))
-    fresh.close()
     assert len(loads) == 1
 
 
@@ -307,12 +308,16 @@ async def test_once_closed_it_says_so_even_to_work_under_way() -> None:
         await closing.embed_query("anything")
 
 
-async def test_a_closed_one_lets_go_of_its_network_at_once() -> None:
-    closing = LocalEmbedder.locate()
-    assert closing is not None
-    await closing.load()
-    network = weakref.ref(closing._loaded())
-    closing.close()
+async def test_embedders_of_one_file_share_a_network_that_goes_with_the_last(wheel_file: Path, tmp_path: Path) -> None:
+    file = Path(shutil.copy(wheel_file, tmp_path / "model.onnx"))
+    first, last = located_at(file), located_at(file)
+    await first.load()
+    await last.embed_query("anything")
+    network = weakref.ref(first._loaded())
+    assert last._loaded() is network()
+    first.close()
+    assert (await last.embed_query("anything")).shape == (384,)
+    last.close()
     assert network() is None
 
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from recollect.errors import Misconfigured, Unavailable
 from recollect.inference import wordpiece
@@ -93,7 +94,6 @@ class LocalEmbedder:
         self._file = file
         self._threads = threads
         self._network: _Network | None = None
-        self._loading = Lock()
         self._documents = ThreadPoolExecutor(1, "recollect-embed-documents")
         self._questions = ThreadPoolExecutor(1, "recollect-embed-questions")
         self._closed = False
@@ -122,7 +122,7 @@ class LocalEmbedder:
     def close(self) -> None:
         """Take no more work. What is running ends by itself, so this waits for nothing.
 
-        The network goes now: its 100 MB are not Python's, whose collector would let closed engines pile up.
+        The network goes with the last who uses it, and not when Python's collector comes, to which it looks small.
         """
         self._closed = True
         self._network = None
@@ -140,11 +140,10 @@ class LocalEmbedder:
         self._loaded()  # is not the result: a future, and the loop with it, would hold on to the network
 
     def _loaded(self) -> _Network:
-        with self._loading:
-            self._check_open()
-            network = self._network or _Network.load(self._file, self._threads)
-            self._network = None if self._closed else network
-            return network
+        self._check_open()
+        network = self._network or _Network.of(self._file, self._threads)
+        self._network = None if self._closed else network
+        return network
 
     def _check_open(self) -> None:
         if self._closed:
@@ -175,7 +174,16 @@ class _Network:
         self._inputs = {declared.name for declared in session.get_inputs()}
 
     @classmethod
-    def load(cls, file: ModelFile, threads: int) -> Self:
+    def of(cls, file: ModelFile, threads: int) -> _Network:
+        """The one that others in this process use already, or a new one."""
+        with _LOADING:
+            network = _IN_USE.get((file, threads))
+            if network is None:
+                network = _IN_USE[file, threads] = cls._load(file, threads)
+            return network
+
+    @classmethod
+    def _load(cls, file: ModelFile, threads: int) -> Self:
         try:
             network = cls(_session(file.read(), threads))
             (trial,) = network.vectors([wordpiece.encode("")])
@@ -201,6 +209,11 @@ class _Network:
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (hidden,) = self._session.run(None, {name: feeds[name] for name in self._inputs})
         return list(_unit_means(hidden, mask))
+
+
+# A hundred megabytes each: engines in one process share them.
+_IN_USE: WeakValueDictionary[tuple[ModelFile, int], _Network] = WeakValueDictionary()
+_LOADING = Lock()
 
 
 def _session(content: bytes, threads: int) -> Any:
