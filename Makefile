@@ -16,7 +16,8 @@ endif
 ifdef PORT
 export RECOLLECT_PORT := $(PORT)
 endif
-TEST_PROCESSES ?= 2
+# One more than cores: tests of servers and of kills wait a good deal.
+TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test conformance fuzz soak lint bench lock clean
@@ -30,7 +31,7 @@ serve: $(READY) ## Start the database and the server; PORT=8001 chooses another 
 	@$(RUN)recollect serve || [ $$? -eq 130 ]
 
 test: lint ## Check the style, then run the whole suite.
-	$(RUN)pytest -n $(TEST_PROCESSES) -q
+	$(RUN)pytest -n $(TEST_PROCESSES) --dist worksteal -q
 
 conformance: $(READY) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance

@@ -32,6 +32,18 @@ def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings:
     assert "explanation" not in found["memories"][0]
 
 
+def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings: Settings) -> None:
+    stored = run("remember", "My physician told me to sleep more.", "--user", "ann")
+    assert stored.returncode == 0, stored.stderr
+    again = run("remember", "My physician told me to sleep more.", "--user", "ann")
+    assert again.stdout == stored.stdout
+    assert "known already" in again.stderr
+    (found,) = json.loads(run("recall", "What did the doctor say?", "--user", "ann", "--json").stdout)["memories"]
+    assert found["id"] == stored.stdout.strip()
+    assert run("recall", "What did the doctor say?", "--user", "bob").stdout.startswith("Nothing found.")
+    assert stored.stdout.strip() in run("memories", "list", "--user", "ann").stdout
+
+
 def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
     command = [str(RECOLLECT), "remember", "-"]
     piped = subprocess.run(command, input="Piped words about otters.", capture_output=True, text=True, timeout=60)

@@ -19,6 +19,7 @@ BATCH_WITHOUT_MODEL = 512
 POLL_SECONDS = 5.0
 FLUSH_POLL_SECONDS = 0.02
 FLUSH_SECONDS = 30.0
+SHORT_BACKLOG = 64
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 MAX_WAITING = 1_000_000
@@ -89,6 +90,11 @@ class Indexer:
                 return
             if done == 0:
                 await asyncio.sleep(FLUSH_POLL_SECONDS)
+
+    async def flush_if_short(self, namespace: str) -> None:
+        """The same where it takes a second or two; a longer backlog is left to whoever works it off."""
+        if await self.waiting(namespace) <= SHORT_BACKLOG:
+            await self.flush(namespace)
 
     async def flush_session(
         self, namespace: str, owner: str, session_id: str, within_seconds: float = FLUSH_SECONDS

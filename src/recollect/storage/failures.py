@@ -31,7 +31,7 @@ def translated(what: str) -> Iterator[None]:
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         if isinstance(problem, ValueError):
             raise Invalid(f"The database cannot store a value given to {what}: {problem}") from problem
-        raise Unavailable(f"The connection to the database was lost ({what}). Try again.") from problem
+        raise Unavailable(f"The database connection was lost ({what}). Try again.") from problem
     except TimeoutError as problem:
         raise Unavailable(
             f"The database did not answer in time ({what}). Try again, or raise RECOLLECT_DATABASE_TIMEOUT_SECONDS."

@@ -103,11 +103,12 @@ def mcp(toolsets: str | None, describe: bool) -> None:
 
 @cli.command()
 @click.argument("text")
-def remember(text: str) -> None:
+@click.option("--user", help="Whose memory it is: a fact that `recollect memories` lists. Otherwise nobody's.")
+def remember(text: str, user: str | None) -> None:
     """Store TEXT, to be recalled later. Prints its id. With - the text is read from standard input."""
     from recollect.doors.cli import memory
 
-    memory.remember(sys.stdin.read() if text == "-" else text)
+    memory.remember(sys.stdin.read() if text == "-" else text, user)
 
 
 @cli.command()

@@ -16,18 +16,16 @@ from recollect.doors.cli.printing import print_json, shortened
 from recollect.engine import Engine
 from recollect.errors import LimitReached, Misconfigured, Unavailable
 from recollect.flows.recall import Memory, Recollection
+from recollect.memory.memories import Holder
 from recollect.memory.search import Scope
 
 MAX_SHOWN_CHARACTERS = 300
 
-# A backlog up to here is indexed on the spot, in a second or two; a longer one is left to a server or `index --wait`.
-MAX_INDEXED_AT_ONCE = 64
 
-
-def remember(text: str) -> None:
-    """Store one text as a document."""
+def remember(text: str, user: str | None) -> None:
+    """Store one text: for a user as a long-term memory, otherwise as a document."""
     checks.text(text, "text")
-    click.echo(with_engine(lambda engine: _remember(engine, text)))
+    click.echo(with_engine(lambda engine: _document(engine, text) if user is None else _memory(engine, text, user)))
 
 
 def recall(
@@ -59,15 +57,21 @@ def recall(
         _print_table(found, explain)
 
 
-async def _remember(engine: Engine, text: str) -> UUID:
+async def _document(engine: Engine, text: str) -> UUID:
     namespace = engine.settings.namespace
     document_id = await engine.remember.document(namespace, text, None, None)
-    if await engine.indexer.waiting(namespace) <= MAX_INDEXED_AT_ONCE:
-        try:
-            await engine.indexer.flush(namespace)
-        except (LimitReached, Misconfigured, Unavailable) as problem:
-            click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
+    try:
+        await engine.indexer.flush_if_short(namespace)
+    except (LimitReached, Misconfigured, Unavailable) as problem:
+        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
     return document_id
+
+
+async def _memory(engine: Engine, text: str, user: str) -> UUID:
+    added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
+    if added.what == "existing":
+        click.echo("It was known already: nothing was added.", err=True)
+    return added.memory.id
 
 
 def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:
