@@ -9,7 +9,7 @@ from benchmarks.report import Report, percentiles
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.language import bm25
-from recollect.memory.passages import ALL_PASSAGES, Source, analyse
+from recollect.memory.passages import Source, analyse
 from recollect.memory.passages import _Sql as passages_sql
 from recollect.storage.sql import Query
 
@@ -45,7 +45,7 @@ async def run(report: Report, home: Path) -> None:
 
 
 async def add_insights(engine: Engine, namespace: str) -> None:
-    counts: Counter[int] = Counter({ALL_PASSAGES: INSIGHTS})
+    counts: Counter[int] = Counter({bm25.ALL_PASSAGES: INSIGHTS})
     for _ in range(0, INSIGHTS, CHUNK):
         async with engine.database.transaction(namespace) as tx:
             rows = await tx.all(ADD_INSIGHTS, [sentence(20) for _ in range(CHUNK)])

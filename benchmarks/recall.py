@@ -19,9 +19,9 @@ from recollect.inference import wordpiece
 from recollect.inference.embedder import as_text
 from recollect.inference.local import LocalEmbedder
 from recollect.language import bm25, words
-from recollect.memory.passages import ALL_PASSAGES, Passages, Source, analyse
+from recollect.memory.passages import Passages, Source, analyse
 from recollect.memory.passages import _Sql as passages_sql
-from recollect.memory.search import Meaning, Scope, Search, lexical_question
+from recollect.memory.search import Meaning, Scope, Search
 from recollect.storage.database import Transaction
 
 TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES", "1000000"))
@@ -100,7 +100,7 @@ async def fill(
         async with engine.database.transaction(namespace) as tx:
             await engine.capabilities.passages.add(tx, sources)
         print(f"\r  filling {namespace}: {start + len(sources):,}", end="", flush=True)
-    counts[ALL_PASSAGES] = len(owner_of)
+    counts[bm25.ALL_PASSAGES] = len(owner_of)
     async with engine.database.transaction(namespace) as tx:
         await tx.all(passages_sql.count_terms, list(counts), list(counts.values()))
     async with engine.database.alone() as connection:
@@ -156,8 +156,7 @@ async def by_words(engine: Engine, namespace: str, owner: str) -> Callable[[], A
     async def leg() -> None:
         variants = [term.variants for term in words.query_terms(question())]
         async with engine.database.searching(namespace) as db:
-            dimensions = [0, *(bm25.dimension(v) for group in variants for v in group)]
-            lexical = lexical_question(namespace, owner, variants, await search.frequencies(db, dimensions))
+            lexical = await search.lexical(db, owner, variants)
             await search.by_words(db, Scope(owner=owner), lexical, 100)
 
     return leg

@@ -16,6 +16,7 @@ MAX_METADATA_DEPTH = 100
 MAX_IDENTIFIER_CHARACTERS = 255
 MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
+LARGEST_ID = 2**63 - 1
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 
@@ -44,29 +45,24 @@ def question(value: str, name: str) -> str:
         raise Invalid(
             f"{name} is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
         )
-    if not any(character.isalnum() for character in value):
+    if not has_words(value):
         raise Invalid(f"{name} holds no letters or numbers to search by: ask in words")
     return value
 
 
+def has_words(value: str) -> bool:
+    """Whether there is anything in a text to search by."""
+    return any(character.isalnum() for character in value)
+
+
 def identifier(value: str, name: str) -> str:
     """A name that a caller gives to a user, a session or an agent."""
-    _storable(value, name)
-    if not value.strip():
-        raise Invalid(f"{name} is empty: give the id of the {name.removesuffix('_id')}")
-    if len(value) > MAX_IDENTIFIER_CHARACTERS:
-        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
-    return value
+    return _short(value, name, f"give the id of the {name.removesuffix('_id')}")
 
 
 def short_name(value: str, name: str) -> str:
     """What a caller calls a thing or a kind of things: a node, a label, a relation."""
-    _storable(value, name)
-    if not value.strip():
-        raise Invalid(f"{name} is empty: give it at least one character that is not white space")
-    if len(value) > MAX_IDENTIFIER_CHARACTERS:
-        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
-    return value
+    return _short(value, name, "give it at least one character that is not white space")
 
 
 def optional_text(value: str | None, name: str) -> str | None:
@@ -208,6 +204,15 @@ def _sized(value: str, name: str) -> str:
     _storable(value, name)
     if len(value) > MAX_TEXT_BYTES or len(value.encode()) > MAX_TEXT_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_TEXT_MEGABYTES} MB: split it into several parts")
+    return value
+
+
+def _short(value: str, name: str, remedy: str) -> str:
+    _storable(value, name)
+    if not value.strip():
+        raise Invalid(f"{name} is empty: {remedy}")
+    if len(value) > MAX_IDENTIFIER_CHARACTERS:
+        raise Invalid(f"{name} is longer than {MAX_IDENTIFIER_CHARACTERS} characters")
     return value
 
 

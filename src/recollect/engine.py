@@ -35,10 +35,6 @@ from recollect.flows.window_stores import BufferedWindows, LogWindows, WindowSto
 from recollect.inference.embedders import Embedders
 from recollect.inference.local import LocalEmbedder
 from recollect.inference.providers import Providers
-from recollect.memory.access import Keys
-from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.records import Records
-from recollect.memory.usage import Usage
 from recollect.settings import Settings
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server, migrate
@@ -66,20 +62,20 @@ class Engine:
     def _build_inference(self, local: LocalEmbedder | None) -> None:
         """Who embeds, who writes sentences, and what that may cost."""
         settings = self.settings
-        self.spending = Spending(self.database, Usage(), settings.llm_daily_tokens)
+        self.spending = Spending(self.database, self.capabilities.usage, settings.llm_daily_tokens)
         self.providers = Providers(settings, self.spending)
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
 
     def _build_background(self) -> None:
         """What gives passages their meaning, and keeps it well."""
-        memory = self.capabilities
-        models = EmbeddingModels()
+        capabilities = self.capabilities
+        models = capabilities.embedding_models
         self.spaces = Spaces(self.database, models, self.embedders)
-        self.maintenance = Maintenance(self.database, memory.giants, self.spaces)
+        self.maintenance = Maintenance(self.database, capabilities.giants, self.spaces)
         self.indexer = Indexer(
             self.database,
-            memory.passages,
+            capabilities.passages,
             self.spaces,
             indexed=self.maintenance.touch,
             at_once=max(1, self.settings.database_connections // 2),
@@ -87,47 +83,54 @@ class Engine:
         self.embeddings = EmbeddingSwitch(
             self.database,
             models,
-            memory.passages,
-            memory.giants,
+            capabilities.passages,
+            capabilities.giants,
             self.spaces,
             tend=self.maintenance.tend,
             switched=self._look_after,
         )
-        self.status = Status(self.database, memory.passages, memory.giants, models, self.embedders, self.spending)
+        self.status = Status(self.database, capabilities, self.embedders, self.spending)
 
     def _build_spine(self) -> None:
         """Every write, and every way to find it again."""
-        memory = self.capabilities
-        self.access = Access(self.database, Keys())
+        capabilities = self.capabilities
+        self.access = Access(self.database, capabilities.keys)
         self.remember = Remember(
-            self.database, memory.sessions, memory.log, memory.documents, memory.passages, written=self.indexer.wake
+            self.database,
+            capabilities.sessions,
+            capabilities.log,
+            capabilities.documents,
+            capabilities.passages,
+            written=self.indexer.wake,
         )
-        self.conversations = Conversations(self.database, memory.sessions, memory.log, self.remember)
-        self.recall = Recall(self.database, memory.search, memory.giants, self.spaces)
+        self.conversations = Conversations(self.database, capabilities.sessions, capabilities.log, self.remember)
+        self.recall = Recall(self.database, capabilities.search, capabilities.giants, self.spaces)
         self._findable = Findable(
-            memory.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch
+            capabilities.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch
         )
 
     def _build_cognition(self) -> None:
-        memory = self.capabilities
-        self.graph = GraphMemory(self.database, memory.graph)
+        capabilities = self.capabilities
+        self.graph = GraphMemory(self.database, capabilities.graph)
         self.cognition = Cognition(
             self.database,
             self.remember,
-            memory.log,
-            memory.insights,
-            memory.working,
-            memory.episodes,
+            capabilities.log,
+            capabilities.insights,
+            capabilities.working,
+            capabilities.episodes,
             self._findable,
-            Legs(self.database, memory.search, memory.passages, self.spaces),
+            Legs(self.database, capabilities.search, capabilities.passages, self.spaces),
         )
-        self.golden_test = GoldenTest(self.database, memory.golden, memory.insights, self.cognition)
-        self.judges = Judges(self.database, memory.golden, memory.judging, *seated(self.settings, self.providers))
+        self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
+        self.judges = Judges(
+            self.database, capabilities.golden, capabilities.judging, *seated(self.settings, self.providers)
+        )
 
     def _build_memories(self) -> None:
         """Short-term windows, long-term memories, the gateway, and how any of it is forgotten."""
-        memory, settings = self.capabilities, self.settings
-        removal = Removal(memory)
+        capabilities, settings = self.capabilities, self.settings
+        removal = Removal(capabilities)
         store = self._window_store(removal)
         self.windows = ContextWindow(
             store,
@@ -136,28 +139,28 @@ class Engine:
         )
         self.gateway = Gateway(
             self.database,
-            memory.sessions,
-            memory.resources,
-            memory.passages,
+            capabilities.sessions,
+            capabilities.resources,
+            capabilities.passages,
             self._findable,
             self.remember,
             self.recall,
             self.indexer,
         )
         self.memories = LongTermMemory(
-            self.database, memory.memories, memory.passages, self._findable, self.recall, self.llm
+            self.database, capabilities.memories, capabilities.passages, self._findable, self.recall, self.llm
         )
-        self.forget = Forget(self.database, memory, removal, store, self.access)
+        self.forget = Forget(self.database, capabilities, removal, store, self.access)
 
     def _build_moving(self) -> None:
         """How a memory gets out of here whole, and in from elsewhere."""
-        memory = self.capabilities
-        records, wake = Records(), self.indexer.wake
+        capabilities = self.capabilities
+        records, wake = capabilities.records, self.indexer.wake
         self.exporting = Exporting(self.database, records)
         self.importing = Importing(
-            self.database, records, memory.sessions, memory.working, memory.passages, written=wake
+            self.database, records, capabilities.sessions, capabilities.working, capabilities.passages, written=wake
         )
-        self.adopting = Adopting(self.database, records, memory.graph, self.importing, written=wake)
+        self.adopting = Adopting(self.database, records, capabilities.graph, self.importing, written=wake)
 
     def _run(self) -> None:
         self._resources.push_async_callback(self.providers.close)

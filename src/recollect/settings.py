@@ -32,7 +32,7 @@ class Settings(BaseSettings):
     database_pooling: Literal["session", "transaction"] = Field(
         "session", description="'transaction' behind PgBouncer in transaction mode, a pooled endpoint, or Citus"
     )
-    database_connections: int = Field(10, ge=1, le=MAX_CONNECTIONS, description="Connections of one process at most")
+    database_connections: int = Field(10, ge=2, le=MAX_CONNECTIONS, description="Connections of one process at most")
     database_timeout_seconds: float = Field(30.0, gt=0, description="How long one statement may take")
     data_dir: Path | None = Field(None, description="Home of the embedded server; by default the user's data directory")
     namespace: str = Field("default", description="Whose memory the library and the command line read and write")

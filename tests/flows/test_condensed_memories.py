@@ -139,7 +139,7 @@ async def test_a_contradicted_memory_leaves_search_and_list_and_comes_back_by_un
     assert set(await texts(engine, namespace, "Berlin")) == {berlin.text, added.memory.text}
     assert await events(engine, namespace, berlin) == [
         ("create", None, berlin.text),
-        ("supersede", berlin.text, added.memory.text),
+        ("supersede", berlin.text, None),
         ("undo", None, berlin.text),
     ]
     with pytest.raises(Invalid, match="not superseded"):

@@ -8,6 +8,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
+from recollect.flows.findable import Findable, Studied
 from recollect.flows.receipts import Receipt
 from recollect.memory.passages import Source, analyse
 from recollect.storage.sql import Query
@@ -68,6 +69,33 @@ async def test_a_number_is_an_insight_or_an_episode(engine: Engine, namespace: s
     assert (await engine.forget.item(namespace, str(insight.id))).what == f"insight:{insight.id}"
     episode = (await engine.cognition.store_episode(namespace, "Do parrots talk?", 0.5, "Yes.")).episode
     assert (await engine.forget.item(namespace, f" {episode.id} ")).what == f"episode:{episode.id}"
+
+
+async def test_a_node_is_forgotten_with_its_edges(engine: Engine, namespace: str) -> None:
+    for other in ("Bob", "Cara"):
+        await engine.graph.add_edge(namespace, "Ann", other, "KNOWS")
+    ann = (await engine.graph.add_node(namespace, "person", "Ann")).id
+    receipt = await engine.forget.item(namespace, f"node:{ann}")
+    assert receipt == Receipt(f"node:{ann}", {"graph_edges": 2, "graph_nodes": 1})
+    with pytest.raises(NotFound):
+        await engine.forget.item(namespace, f"node:{ann}")
+    assert (await engine.graph.find_path(namespace, "Bob", "Cara")).paths == []
+
+
+async def test_an_insight_whose_dialogue_goes_while_it_is_made_is_refused(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = await engine.cognition.store_dialogue(namespace, "talk", "user", "Dogs bark.")
+    study = Findable.study
+
+    async def studied_too_late(self: Findable, *arguments: str) -> Studied:
+        await engine.forget.item(namespace, f"message:{message.seq}")
+        return await study(self, *arguments)
+
+    monkeypatch.setattr(Findable, "study", studied_too_late)
+    with pytest.raises(NotFound, match="not stored here"):
+        await engine.cognition.compress(namespace, "Dogs bark.", [message.seq])
+    assert await engine.cognition.insights(namespace) == []
 
 
 async def test_a_number_that_names_two_things_must_say_which(engine: Engine, namespace: str) -> None:

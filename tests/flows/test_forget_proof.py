@@ -14,7 +14,6 @@ from recollect.language import bm25, words
 from recollect.memory.giants import Giant
 from recollect.memory.judging import Hearing, JudgeScore, Judging
 from recollect.memory.memories import Draft, Holder, Identity, Memories
-from recollect.memory.passages import ALL_PASSAGES
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index
 from recollect.storage.sql import Query
@@ -94,7 +93,7 @@ async def sound(engine: Engine, namespace: str) -> bool:
     async with engine.database.reading(namespace) as db:
         counted = {row["term"]: row["df"] for row in await db.all(COUNTED)}
         weights = [row["weights"] for row in await db.all(WEIGHTS)]
-    expected = Counter({ALL_PASSAGES: len(weights)} if weights else {})
+    expected = Counter({bm25.ALL_PASSAGES: len(weights)} if weights else {})
     for encoded in weights:
         expected.update(int(entry.split(":")[0]) for entry in encoded[1 : encoded.index("}")].split(","))
     return counted == expected

@@ -15,11 +15,14 @@ from recollect.memory.memories import Holder
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
 from recollect.storage import erasure
+from recollect.storage.sql import Query
 from tests.flows.talk import say, say_all
 from tests.flows.test_forget_proof import everything, sound
 from tests.valkey import shared_url, with_redis
 
 ANN = Target(USER, "ann")
+NO_HISTORY = Query("test.no_history", "delete from memory_history where namespace = $1")
+NO_BEGINNING = Query("test.no_beginning", "delete from memory_history where namespace = $1 and number = 1")
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -143,6 +146,38 @@ async def test_working_memory_is_forgotten_by_id_without_a_trace_in_the_archive(
     assert (await engine.forget.item(namespace, f"stale:{stale}")).rows == {"stale_items": 1}
     assert (await engine.forget.item(namespace, f"working:{kept}")).rows == {"working_items": 1}
     assert (await engine.cognition.working(namespace), await engine.cognition.stale(namespace)) == ([], [])
+
+
+async def test_what_superseded_a_memory_is_not_in_its_history(engine: Engine, namespace: str) -> None:
+    old, new = [
+        (await engine.memories.add(namespace, text, "fact", Holder(user_id="ann"))).memory
+        for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
+    ]
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.memories.supersede(tx, old, new)
+    await engine.forget.item(namespace, f"memory:{new.id}")
+    assert "Lisbon" not in str(await everything(engine, namespace))
+
+
+async def test_a_superseded_memory_without_a_history_is_its_users_all_the_same(engine: Engine, namespace: str) -> None:
+    old, new = [
+        (await engine.memories.add(namespace, text, "fact", Holder(user_id="ann", session_id="talk"))).memory
+        for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
+    ]
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.memories.supersede(tx, old, new)
+        await tx.all(NO_HISTORY)
+    assert (await engine.forget.count(namespace, Target(SESSION, "talk"))).rows["memories"] == 2
+    assert (await engine.forget.forget(namespace, ANN)).rows["memories"] == 2
+
+
+async def test_a_gap_in_a_history_is_no_obstacle(engine: Engine, namespace: str) -> None:
+    memory = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", Holder(user_id="ann"))).memory
+    await engine.memories.update(namespace, str(memory.id), "Ann lives in Lisbon.")
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(NO_BEGINNING)
+    await engine.memories.delete(namespace, str(memory.id))
+    assert [entry.event for entry in await engine.memories.history(namespace, str(memory.id))] == ["update", "delete"]
 
 
 async def test_a_memory_that_is_deleted_or_superseded_is_forgotten_by_id(engine: Engine, namespace: str) -> None:

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from recollect.engine import Engine
-from recollect.language import bm25, words
-from recollect.memory.search import Scope, Search, lexical_question
+from recollect.language import words
+from recollect.memory.search import Scope, Search
 from tests.flows.talk import say_all
 
 K1, B, AVERAGE = 1.2, 0.75, 100.0
@@ -44,8 +44,7 @@ async def test_scores_and_order_equal_the_reference(engine: Engine, namespace: s
         expected = dict(zip(texts, plain_bm25(texts, query), strict=True))
         for owner in (None, "ann"):
             async with engine.database.searching(namespace) as db:
-                terms = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
-                lexical = lexical_question(namespace, owner, variants, await search.frequencies(db, terms))
+                lexical = await search.lexical(db, owner, variants)
                 ids = await search.by_words(db, Scope(owner=owner), lexical, 100)
                 scored = {n.id: n for n in await search.score(db, ids, lexical, None)}
             assert len(ids) == sum(score > 0 for score in expected.values())

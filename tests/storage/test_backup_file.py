@@ -122,6 +122,15 @@ def test_a_file_that_exists_is_replaced_only_when_that_is_wished(tmp_path: Path)
     assert path.read_bytes().startswith(b"PK")
 
 
+def test_one_that_fails_takes_nothing_from_another_to_the_same_place(tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    with writing(path, overwrite=True) as whole, whole.table("t") as table:
+        table.write(b"x\n")
+        with pytest.raises(ZeroDivisionError), writing(path, overwrite=True):
+            raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_backup_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), writing(tmp_path / "b", overwrite=False):
         raise ZeroDivisionError

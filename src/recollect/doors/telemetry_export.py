@@ -15,7 +15,6 @@ from uuid import uuid4
 from recollect import __version__, telemetry
 from recollect.engine import Engine
 from recollect.errors import Misconfigured, RecollectError, Unavailable
-from recollect.flows.indexing import MAX_WAITING
 
 TRACES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 METRICS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
@@ -138,7 +137,7 @@ async def _measure_often(engine: Engine) -> None:
 
 
 async def _measure(engine: Engine) -> None:
-    telemetry.passages_waiting(await engine.capabilities.passages.waiting_anywhere(engine.database, MAX_WAITING))
+    telemetry.passages_waiting(await engine.indexer.waiting_anywhere())
 
 
 def _wanted(names: tuple[str, ...]) -> bool:

@@ -39,7 +39,7 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class User:
     """A user of the gateway, and the namespace the user's key opens."""
 
     namespace: str
@@ -88,7 +88,7 @@ class Access:
                 self._credentials.put(digest, known)
         return known
 
-    async def user_of(self, user_id: str, user_key: str) -> Holder:
+    async def user_of(self, user_id: str, user_key: str) -> User:
         """The user whom both halves of a credential name; a wrong half is not told from the other."""
         found = await self.credential(user_key)
         expected = "" if found is None or found.user_id is None else found.user_id
@@ -98,7 +98,7 @@ class Access:
             or not expected
         ):
             raise AccessDenied(NOT_ADMITTED)
-        return Holder(found.namespace, expected)
+        return User(found.namespace, expected)
 
     async def is_open(self, namespace: str) -> bool:
         """Whether a namespace has no key, so that who reaches this machine's loopback may use it."""

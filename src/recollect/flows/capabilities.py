@@ -1,8 +1,10 @@
-"""Every capability, built once: for flows that touch them all."""
+"""Every capability, built once: for the engine, which wires them, and for flows that touch nearly all."""
 
 from dataclasses import dataclass, field
 
+from recollect.memory.access import Keys
 from recollect.memory.documents import Documents
+from recollect.memory.embedding_models import EmbeddingModels
 from recollect.memory.episodes import Episodes
 from recollect.memory.giants import Giants
 from recollect.memory.golden import Golden
@@ -12,9 +14,12 @@ from recollect.memory.judging import Judging
 from recollect.memory.log import Log
 from recollect.memory.memories import Memories
 from recollect.memory.passages import Passages
+from recollect.memory.records import Records
 from recollect.memory.resources import Resources
 from recollect.memory.search import Search
 from recollect.memory.sessions import Sessions
+from recollect.memory.sizes import Sizes
+from recollect.memory.usage import Usage
 from recollect.memory.windows import Windows
 from recollect.memory.working import Working
 
@@ -38,3 +43,8 @@ class Capabilities:
     passages: Passages = field(default_factory=Passages)
     search: Search = field(default_factory=Search)
     giants: Giants = field(default_factory=Giants)
+    embedding_models: EmbeddingModels = field(default_factory=EmbeddingModels)
+    keys: Keys = field(default_factory=Keys)
+    usage: Usage = field(default_factory=Usage)
+    sizes: Sizes = field(default_factory=Sizes)
+    records: Records = field(default_factory=Records)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,7 +38,6 @@ NOMINEES_TO_FILTER = 1000
 
 _INSIGHTS = Scope(kinds=("insight",))
 _EPISODES = Scope(kinds=("episode",))
-_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,8 @@ class Cognition:
         grounding = await self._findable.grounding(namespace, content, studied, said)
         metadata = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding, 4)}
         async with self._database.transaction(namespace) as tx:
+            # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
+            _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
             source = Source("insight", str(insight.id), studied.excerpts, insight.created_at)
             await self._findable.add(tx, source, studied)
@@ -207,7 +208,7 @@ class Cognition:
         if isinstance(item_id, bool) or not isinstance(item_id, int):
             raise Invalid(f"item_id must be a whole number, not {item_id!r}")
         archived = None
-        if 0 < item_id <= _LARGEST_ID:
+        if 0 < item_id <= checks.LARGEST_ID:
             async with self._database.transaction(namespace) as tx:
                 archived = await self._working.archive(tx, item_id)
         if archived is None:
@@ -299,11 +300,15 @@ class Cognition:
         """The messages that an insight names, in its order, each once."""
         ids = _source_ids(source_ids)
         async with self._database.reading(namespace) as db:
-            found = await self._log.by_seq(db, [source for source in ids if 0 < source <= _LARGEST_ID])
-        if unknown := [source for source in ids if source not in found]:
-            named = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
-            raise NotFound(f"source_ids names dialogue that is not stored here: {named}")
+            found = await self._log.by_seq(db, [source for source in ids if 0 < source <= checks.LARGEST_ID])
+        _refuse_unknown(ids, found)
         return {source: found[source] for source in ids}
+
+
+def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
+    if unknown := [source for source in ids if source not in found]:
+        named = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
+        raise NotFound(f"source_ids names dialogue that is not stored here: {named}")
 
 
 def _source_ids(source_ids: Sequence[int]) -> list[int]:

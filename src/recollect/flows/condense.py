@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable, category
+from recollect.errors import RecollectError, category
+from recollect.inference.failures import FAILURES
 from recollect.inference.llm import Llm, Prompt, in_time
 from recollect.language.sameness import same_facts
 from recollect.memory.memories import StoredMemory
@@ -62,7 +63,7 @@ async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMe
     prompt = Prompt(_SYSTEM, _material(text, known), FEATURE, namespace)
     try:
         answer = await in_time(llm.complete_as(prompt, _Answer))
-    except (Unavailable, LimitReached, Misconfigured) as failure:
+    except FAILURES as failure:
         return verbatim(text, failure)
     said = answer.memory.strip()
     numbered = dict(enumerate(known, start=1))

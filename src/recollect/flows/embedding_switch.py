@@ -38,7 +38,6 @@ class Status:
     next: str | None
     vectors: dict[str, int]
     waiting: int
-    leftovers: bool
 
 
 class EmbeddingSwitch:
@@ -90,8 +89,8 @@ class EmbeddingSwitch:
             waiting = await self._passages.waiting(db, MAX_COUNTED)
         if state is None:
             embedders = self._spaces.embedders
-            return Status(embedders.model_id(embedders.name), None, vectors, waiting, False)
-        return Status(state.active, state.next, vectors, waiting, state.leftovers)
+            return Status(embedders.model_id(embedders.name), None, vectors, waiting)
+        return Status(state.active, state.next, vectors, waiting)
 
     async def seconds_to_sweep(self, namespace: str) -> float | None:
         """How long the old vectors must still stay; None if there are none."""

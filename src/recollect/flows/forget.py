@@ -16,7 +16,7 @@ from recollect.flows.window_stores import WindowStore
 from recollect.storage import erasure, vector_index
 from recollect.storage.database import Database, Statements, Transaction
 
-ITEMS = ("message", "document", "insight", "episode", "memory", "resource", "working", "stale")
+ITEMS = ("message", "document", "insight", "episode", "memory", "resource", "working", "stale", "node")
 SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 
 # Sessions that leave together, a thousand messages in each transaction.
@@ -63,12 +63,12 @@ class Forget:
     """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
 
     def __init__(
-        self, database: Database, memory: Capabilities, removal: Removal, store: WindowStore, access: Access
+        self, database: Database, capabilities: Capabilities, removal: Removal, store: WindowStore, access: Access
     ) -> None:
         self._database = database
-        self._memory = memory
+        self._capabilities = capabilities
         self._removal = removal
-        self._counts = Counts(database, memory, store, access)
+        self._counts = Counts(database, capabilities, store, access)
         self._store = store
         self._access = access
 
@@ -125,7 +125,7 @@ class Forget:
             return Target("message", await self._message_id(db, target.id))
         if target.kind is not None:
             return target
-        kinds = await self._memory.passages.kinds(db, target.id, ITEMS)
+        kinds = await self._capabilities.passages.kinds(db, target.id, ITEMS)
         if len(kinds) > 1:
             choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
             raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
@@ -134,17 +134,17 @@ class Forget:
     async def _message_id(self, db: Statements, item_id: str) -> str:
         """A message goes by its UUID and, in the cognitive contract, by an integer."""
         number = as_number(item_id)
-        found = {} if number is None else await self._memory.log.by_seq(db, [number])
+        found = {} if number is None else await self._capabilities.log.by_seq(db, [number])
         return str(found[number].id) if number in found else item_id
 
     async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
-        """The key goes first: whoever has it adds nothing while the rest goes."""
+        """The key goes first, so that whoever has it soon adds nothing more: see Access on how soon."""
         tally.add("api_keys", await self._access.remove_user(namespace, user_id))
         while some := await self._some_sessions(namespace, user_id):
             await self._those_sessions(namespace, some, tally, of_users=False)
         for of_user, remove in (
-            (self._memory.memories.of_user, self._removal.memories),
-            (self._memory.resources.of_user, self._removal.resources),
+            (self._capabilities.memories.of_user, self._removal.memories),
+            (self._capabilities.resources.of_user, self._removal.resources),
         ):
             async for page in pages(self._database, namespace, partial(of_user, user_id=user_id)):
                 async with self._database.transaction(namespace) as tx:
@@ -172,11 +172,13 @@ class Forget:
 
     async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
         """Remove the next messages or memories of some sessions, or at last themselves; True then."""
-        await self._memory.sessions.hold(tx, session_ids)
-        if not await self._removal.said_in(tx, session_ids, tally):
+        await self._capabilities.sessions.hold(tx, session_ids)
+        if not await self._removal.next_messages(tx, session_ids, tally):
             return False
-        held = self._memory.memories.in_sessions(tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users)
-        if memories := await held:
+        memories = await self._capabilities.memories.in_sessions(
+            tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users
+        )
+        if memories:
             await self._removal.memories(tx, memories, tally)
             return False
         await self._removal.sessions(tx, session_ids, tally)
@@ -185,12 +187,12 @@ class Forget:
     async def _drop_indexes(self, namespace: str, owner: str | None, tally: Tally) -> None:
         """The vector indexes of one giant, or of all; the note of an index goes last, so that none is left unknown."""
         async with self._database.reading(namespace) as db:
-            known = await self._memory.giants.known(db)
+            known = await self._capabilities.giants.known(db)
         for giant in known:
             if owner is None or giant.owner == owner:
                 await vector_index.drop(self._database, giant.index_name)
                 async with self._database.transaction(namespace) as tx:
-                    await self._memory.giants.forget(tx, giant)
+                    await self._capabilities.giants.forget(tx, giant)
                 tally.add("giants", 1)
 
     async def _whole(self, namespace: str, tally: Tally) -> None:
@@ -213,7 +215,7 @@ class Forget:
 
     async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
         async with self._database.reading(namespace) as db:
-            return await self._memory.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
+            return await self._capabilities.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
 
 
 def _check(namespace: str, target: Target) -> None:

@@ -21,9 +21,9 @@ Fetch = Callable[..., Awaitable[list[UUID]]]
 class Counts:
     """Says of each kind how many rows would go."""
 
-    def __init__(self, database: Database, memory: Capabilities, store: WindowStore, access: Access) -> None:
+    def __init__(self, database: Database, capabilities: Capabilities, store: WindowStore, access: Access) -> None:
         self._database = database
-        self._memory = memory
+        self._capabilities = capabilities
         self._store = store
         self._access = access
 
@@ -31,29 +31,35 @@ class Counts:
         """All that a user has."""
         tally.add("api_keys", await self._access.keys_of_user(namespace, user_id))
         async with self._database.reading(namespace) as db:
-            session_ids = await self._memory.sessions.some_of_user(db, user_id, None)
-            giants = [giant for giant in await self._memory.giants.known(db) if giant.owner == user_id]
+            session_ids = await self._capabilities.sessions.some_of_user(db, user_id, None)
+            giants = [giant for giant in await self._capabilities.giants.known(db) if giant.owner == user_id]
         tally.add("giants", len(giants))
         await self.sessions(namespace, session_ids, tally, of_users=False)
-        await self._count_memories(namespace, partial(self._memory.memories.of_user, user_id=user_id), tally)
-        async for page in pages(self._database, namespace, partial(self._memory.resources.of_user, user_id=user_id)):
+        await self._count_memories(namespace, partial(self._capabilities.memories.of_user, user_id=user_id), tally)
+        async for page in pages(
+            self._database, namespace, partial(self._capabilities.resources.of_user, user_id=user_id)
+        ):
             async with self._database.reading(namespace) as db:
                 tally.add("resources", len(page))
-                tally.add("passages", await self._memory.passages.count_of_items(db, "resource", list(map(str, page))))
+                tally.add(
+                    "passages", await self._capabilities.passages.count_of_items(db, "resource", list(map(str, page)))
+                )
 
     async def sessions(self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> None:
         """All that sessions have; without `of_users`, no memories that a user holds as well."""
         tally.add("buffers", len(await self._store.beside(namespace, session_ids)))
         async with self._database.reading(namespace) as db:
-            tally.add("sessions", len(await self._memory.sessions.holders(db, session_ids)))
-            tally.add("messages", await self._memory.log.count_in_sessions(db, session_ids))
-            tally.add("summaries", await self._memory.windows.count_summaries(db, session_ids))
-            tally.add("passages", await self._memory.passages.count_in_sessions(db, session_ids))
-            insights = tally.made_from(await self._memory.insights.made_from_sessions(db, session_ids))
+            tally.add("sessions", len(await self._capabilities.sessions.holders(db, session_ids)))
+            tally.add("messages", await self._capabilities.log.count_in_sessions(db, session_ids))
+            tally.add("summaries", await self._capabilities.windows.count_summaries(db, session_ids))
+            tally.add("passages", await self._capabilities.passages.count_in_sessions(db, session_ids))
+            insights = tally.made_from(await self._capabilities.insights.made_from_sessions(db, session_ids))
             tally.add("insights", len(insights))
-            tally.add("judge_scores", await self._memory.judging.count_of_documents(db, insights))
-            tally.add("passages", await self._memory.passages.count_of_items(db, "insight", list(map(str, insights))))
-        in_sessions = partial(self._memory.memories.in_sessions, session_ids=session_ids, of_users=of_users)
+            tally.add("judge_scores", await self._capabilities.judging.count_of_documents(db, insights))
+            tally.add(
+                "passages", await self._capabilities.passages.count_of_items(db, "insight", list(map(str, insights)))
+            )
+        in_sessions = partial(self._capabilities.memories.in_sessions, session_ids=session_ids, of_users=of_users)
         await self._count_memories(namespace, in_sessions, tally)
 
     async def whole(self, namespace: str, tally: Tally) -> None:
@@ -65,8 +71,10 @@ class Counts:
     async def _count_memories(self, namespace: str, fetch: Fetch, tally: Tally) -> None:
         async for page in pages(self._database, namespace, fetch):
             async with self._database.reading(namespace) as db:
-                memories, history = await self._memory.memories.count(db, page)
-                tally.add("passages", await self._memory.passages.count_of_items(db, "memory", list(map(str, page))))
+                memories, history = await self._capabilities.memories.count(db, page)
+                tally.add(
+                    "passages", await self._capabilities.passages.count_of_items(db, "memory", list(map(str, page)))
+                )
             tally.add("memories", memories)
             tally.add("memory_history", history)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.flows.access import Holder as User
+from recollect.flows.access import User
 from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.indexing import Indexer
 from recollect.flows.recall import Memory, Recall
@@ -151,7 +151,7 @@ class Gateway:
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         query = query[: checks.MAX_QUESTION_CHARACTERS]
         places = await self._places(owner, scopes, conversation_id)
-        if not any(character.isalnum() for character in query):
+        if not checks.has_words(query):
             return []
         recollections = await self._recall.in_each(owner.namespace, query, list(places.values()), top_k=top_k)
         found: dict[tuple[str, str], tuple[str, Memory]] = {}

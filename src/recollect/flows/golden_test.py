@@ -25,7 +25,6 @@ MAX_EXPECTED = 100
 MAX_RUNS = 3650
 
 NORMAL = "All metrics within normal range"
-_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class GoldenTest:
     async def remove(self, namespace: str, query_id: int) -> None:
         """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""
         async with self._database.transaction(namespace) as tx:
-            if not 0 < query_id <= _LARGEST_ID or not await self._golden.remove(tx, query_id):
+            if not 0 < query_id <= checks.LARGEST_ID or not await self._golden.remove(tx, query_id):
                 raise NotFound(f"The golden set has no query {query_id}: `recollect golden list` shows them")
 
     async def run(self, namespace: str, *, new_baseline: bool = False) -> GoldenReport:
@@ -187,7 +186,7 @@ def _expected(entry: Entry) -> list[int]:
             raise Invalid(f"{name} must hold the ids of insights, whole numbers, not {insight!r}")
     if len(entry.expected_ids) > MAX_EXPECTED:
         raise Invalid(f"{name} has {len(entry.expected_ids)} ids, more than the limit of {MAX_EXPECTED}")
-    _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= _LARGEST_ID])
+    _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= checks.LARGEST_ID])
     return list(dict.fromkeys(entry.expected_ids))
 
 

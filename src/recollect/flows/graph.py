@@ -20,8 +20,6 @@ MAX_WALK_SECONDS = 10.0
 # Five steps reach nearly everything: more neighbours than this are counted, not listed, and not walked on from.
 MAX_NEIGHBORS = 1000
 
-_MAX_ID = 2**63 - 1
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -111,7 +109,7 @@ class GraphMemory:
         checks.short_name(name, "name")
         encoded = checks.metadata(properties, "properties") or "{}"
         if vector_id is not None:
-            checks.between(vector_id, 1, _MAX_ID, "vector_id")
+            checks.between(vector_id, 1, checks.LARGEST_ID, "vector_id")
         async with self._database.transaction(namespace) as tx:
             if vector_id is not None and not await self._graph.has_insight(tx, vector_id):
                 raise NotFound(f"vector_id {vector_id} is not the id of an insight: store the insight first")

@@ -19,8 +19,10 @@ BATCH_WITHOUT_MODEL = 512
 POLL_SECONDS = 5.0
 FLUSH_POLL_SECONDS = 0.02
 FLUSH_SECONDS = 30.0
-SHORT_BACKLOG = 64
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+# Passages that whoever wrote one of them can wait for: a second or two.
+SHORT_BACKLOG = 64
 
 MAX_WAITING = 1_000_000
 
@@ -137,6 +139,10 @@ class Indexer:
         """How many passages of a namespace are still to be indexed."""
         async with self._database.reading(namespace) as db:
             return await self._passages.waiting(db, MAX_WAITING)
+
+    async def waiting_anywhere(self) -> int:
+        """The same for all namespaces together."""
+        return await self._passages.waiting_anywhere(self._database, MAX_WAITING)
 
     async def _run(self) -> None:
         failures = 0

@@ -31,7 +31,6 @@ FEATURE = "judges"
 # The most repeatable that OpenAI offers; Anthropic's SDK takes no temperature.
 STEADY = 0.0
 
-_LARGEST_ID = 2**63 - 1
 
 _SYSTEM = """\
 You judge how relevant a document is to a query, for a test of a search engine.
@@ -153,7 +152,7 @@ class Judges:
 
     async def _require_query(self, namespace: str, query_id: int) -> None:
         known = None
-        if 0 < query_id <= _LARGEST_ID:
+        if 0 < query_id <= checks.LARGEST_ID:
             async with self._database.reading(namespace) as db:
                 known = await self._golden.find(db, query_id)
         if known is None:
@@ -221,7 +220,7 @@ def _check(documents: Sequence[Document]) -> None:
     checks.between(len(documents), 1, MAX_DOCUMENTS, "the number of docs")
     seen: set[int] = set()
     for place, document in enumerate(documents):
-        checks.between(document.id, -_LARGEST_ID, _LARGEST_ID, f"docs[{place}].id")
+        checks.between(document.id, -checks.LARGEST_ID, checks.LARGEST_ID, f"docs[{place}].id")
         checks.text(document.content, f"docs[{place}].content")
         if len(document.content) > MAX_DOCUMENT_CHARACTERS:
             raise Invalid(

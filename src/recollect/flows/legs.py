@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.spaces import Spaces
-from recollect.language import bm25, words
+from recollect.language import words
 from recollect.memory.passages import Passages
-from recollect.memory.search import Meaning, Scope, Search, lexical_question
+from recollect.memory.search import Meaning, Scope, Search
 from recollect.storage.database import Database
 
 
@@ -59,10 +59,8 @@ class Legs:
 
     async def _by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
         variants = [term.variants for term in words.query_terms(text)]
-        dimensions = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
         async with self._database.searching(namespace) as db:
-            frequencies = await self._search.frequencies(db, dimensions)
-            question = lexical_question(namespace, scope.owner, variants, frequencies)
+            question = await self._search.lexical(db, scope.owner, variants)
             return await self._search.by_words(db, scope, question, limit)
 
     async def _by_meaning(

@@ -258,7 +258,7 @@ class LongTermMemory:
 
     async def _nearest(self, namespace: str, text: str, holder: Holder) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
-        if not any(sign.isalnum() for sign in question):
+        if not checks.has_words(question):
             return []
         return [found.memory for found in await self.search(namespace, question, holder, limit=LOOKED_AT)]
 

@@ -10,10 +10,10 @@ from recollect import checks, telemetry
 from recollect.flows import ranking
 from recollect.flows.ranking import Parts, Ranked
 from recollect.flows.spaces import Spaces
-from recollect.language import bm25, dates, names, words
+from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.giants import Giants
-from recollect.memory.search import Lexical, Meaning, Nominee, Scope, Search, lexical_question
+from recollect.memory.search import Lexical, Meaning, Nominee, Scope, Search
 from recollect.storage.database import Database
 
 KINDS = ("message", "document", "memory", "insight", "episode", "resource")
@@ -198,10 +198,8 @@ class Recall:
 
     async def _by_words(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> tuple[Lexical, list[int]]:
         variants = [term.variants for term in asked.terms]
-        dimensions = [0, *(bm25.dimension(variant) for group in variants for variant in group)]
         async with self._database.searching(namespace) as db:
-            frequencies = await self._search.frequencies(db, dimensions)
-            lexical = lexical_question(namespace, scope.owner, variants, frequencies)
+            lexical = await self._search.lexical(db, scope.owner, variants)
             return lexical, await self._search.by_words(db, scope, lexical, limit)
 
     async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
+from recollect import checks
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.receipts import Tally
 from recollect.storage.database import Transaction
@@ -10,17 +11,15 @@ from recollect.storage.database import Transaction
 # Items that are read, or leave in one transaction: it takes well under a second.
 ITEMS_AT_ONCE = 1_000
 
-_LARGEST_NUMBER = 2**63 - 1
-
 
 class Removal:
-    """Each method is to be the only one of its transaction: see Passages.remove.
+    """At most one method that takes passages in a transaction: see Passages.remove.
 
     Items go before their passages are looked up, so that whoever is changing one has either finished or finds it gone.
     """
 
-    def __init__(self, memory: Capabilities) -> None:
-        self._memory = memory
+    def __init__(self, capabilities: Capabilities) -> None:
+        self._capabilities = capabilities
         self._by_uuid: dict[str, Callable[[Transaction, UUID, Tally], Awaitable[None]]] = {
             "message": self._message,
             "document": self._document,
@@ -32,6 +31,7 @@ class Removal:
             "episode": self._episode,
             "working": self._working_item,
             "stale": self._stale_item,
+            "node": self._node,
         }
 
     async def item(self, tx: Transaction, kind: str, item_id: str, tally: Tally) -> None:
@@ -47,43 +47,43 @@ class Removal:
 
     async def messages(self, tx: Transaction, ids: Sequence[UUID], tally: Tally) -> None:
         """Messages, and the insights that were made from nothing else."""
-        numbers = await self._memory.log.remove(tx, ids)
+        numbers = await self._capabilities.log.remove(tx, ids)
         tally.add("messages", len(numbers))
-        gone = tally.made_from(await self._memory.insights.made_from(tx, numbers))
+        gone = tally.made_from(await self._capabilities.insights.made_from(tx, numbers))
         await self._take_insights(tx, gone, tally)
         await self._take_passages(tx, {"message": ids, "insight": gone}, tally)
 
-    async def said_in(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> bool:
-        """The next messages of some sessions; True once there are none left."""
-        messages = await self._memory.log.in_sessions(tx, session_ids, ITEMS_AT_ONCE)
+    async def next_messages(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> bool:
+        """As many messages of some sessions as go at once; True if there were none left."""
+        messages = await self._capabilities.log.in_sessions(tx, session_ids, ITEMS_AT_ONCE)
         if messages:
             await self.messages(tx, messages, tally)
         return not messages
 
     async def sessions(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> None:
         """Sessions in which nothing is said any more, and what summed them up."""
-        tally.add("summaries", await self._memory.windows.remove_summaries(tx, session_ids))
-        tally.add("sessions", await self._memory.sessions.remove(tx, session_ids))
+        tally.add("summaries", await self._capabilities.windows.remove_summaries(tx, session_ids))
+        tally.add("sessions", await self._capabilities.sessions.remove(tx, session_ids))
 
     async def memories(self, tx: Transaction, ids: Sequence[UUID], tally: Tally) -> None:
         """Memories, and all that ever happened to them."""
-        memories, history = await self._memory.memories.erase(tx, ids)
+        memories, history = await self._capabilities.memories.erase(tx, ids)
         tally.add("memories", memories)
         tally.add("memory_history", history)
         await self._take_passages(tx, {"memory": ids}, tally)
 
     async def resources(self, tx: Transaction, ids: Sequence[UUID], tally: Tally) -> None:
         """Texts under a URI."""
-        tally.add("resources", await self._memory.resources.remove(tx, ids))
+        tally.add("resources", await self._capabilities.resources.remove(tx, ids))
         await self._take_passages(tx, {"resource": ids}, tally)
 
     async def _message(self, tx: Transaction, message_id: UUID, tally: Tally) -> None:
         """A summary that stands for the message, too, would go on telling it: its window begins anew."""
-        tally.add("summaries", await self._memory.windows.reopen(tx, message_id))
+        tally.add("summaries", await self._capabilities.windows.reopen(tx, message_id))
         await self.messages(tx, [message_id], tally)
 
     async def _document(self, tx: Transaction, document_id: UUID, tally: Tally) -> None:
-        tally.add("documents", await self._memory.documents.remove(tx, document_id))
+        tally.add("documents", await self._capabilities.documents.remove(tx, document_id))
         await self._take_passages(tx, {"document": [document_id]}, tally)
 
     async def _insight(self, tx: Transaction, insight_id: int, tally: Tally) -> None:
@@ -91,23 +91,28 @@ class Removal:
         await self._take_passages(tx, {"insight": [insight_id]}, tally)
 
     async def _episode(self, tx: Transaction, episode_id: int, tally: Tally) -> None:
-        tally.add("episodes", await self._memory.episodes.remove(tx, episode_id))
+        tally.add("episodes", await self._capabilities.episodes.remove(tx, episode_id))
         await self._take_passages(tx, {"episode": [episode_id]}, tally)
 
     async def _working_item(self, tx: Transaction, item_id: int, tally: Tally) -> None:
-        tally.add("working_items", await self._memory.working.remove(tx, item_id))
+        tally.add("working_items", await self._capabilities.working.remove(tx, item_id))
 
     async def _stale_item(self, tx: Transaction, item_id: int, tally: Tally) -> None:
-        tally.add("stale_items", await self._memory.working.remove_stale(tx, item_id))
+        tally.add("stale_items", await self._capabilities.working.remove_stale(tx, item_id))
+
+    async def _node(self, tx: Transaction, node_id: int, tally: Tally) -> None:
+        nodes, edges = await self._capabilities.graph.remove(tx, node_id)
+        tally.add("graph_nodes", nodes)
+        tally.add("graph_edges", edges)
 
     async def _take_insights(self, tx: Transaction, ids: Sequence[int], tally: Tally) -> None:
         """Insights, what judges said of them, and the pointers of nodes; not their passages."""
         if not ids:
             return
-        gone = await self._memory.insights.remove(tx, ids)
+        gone = await self._capabilities.insights.remove(tx, ids)
         tally.add("insights", len(gone))
-        tally.add("judge_scores", await self._memory.judging.remove_of_documents(tx, gone))
-        await self._memory.graph.unlink(tx, gone)
+        tally.add("judge_scores", await self._capabilities.judging.remove_of_documents(tx, gone))
+        await self._capabilities.graph.unlink(tx, gone)
 
     async def _take_passages(
         self, tx: Transaction, items: dict[str, Sequence[UUID] | Sequence[int]], tally: Tally
@@ -115,9 +120,9 @@ class Removal:
         ids = [
             passage_id
             for kind, item_ids in items.items()
-            for passage_id in await self._memory.passages.of_items(tx, kind, list(map(str, item_ids)))
+            for passage_id in await self._capabilities.passages.of_items(tx, kind, list(map(str, item_ids)))
         ]
-        await self._memory.passages.remove(tx, ids)
+        await self._capabilities.passages.remove(tx, ids)
         tally.add("passages", len(ids))
 
 
@@ -131,6 +136,6 @@ def as_uuid(item_id: str) -> UUID | None:
 
 def as_number(item_id: str) -> int | None:
     """The number that a text is, if an item can have it."""
-    if not (item_id.isascii() and item_id.isdecimal()) or int(item_id) > _LARGEST_NUMBER:
+    if not (item_id.isascii() and item_id.isdecimal()) or int(item_id) > checks.LARGEST_ID:
         return None
     return int(item_id)

@@ -4,17 +4,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.errors import LimitReached, Misconfigured, Unavailable
 from recollect.inference.embedder import Embedder, Vector, as_text
 from recollect.inference.embedders import Embedders
+from recollect.inference.failures import FAILURES
 from recollect.memory.embedding_models import EmbeddingModels
 from recollect.memory.search import Meaning
 from recollect.storage.database import Database, Transaction
 
 _log = logging.getLogger(__name__)
-
-# What a provider may fail with: then words alone decide, and the log says why.
-_FAILURES = (LimitReached, Misconfigured, Unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Spaces:
             return None
         try:
             return Meaning(as_text(await embedder.embed_query(text)), embedder.model_id)
-        except _FAILURES as problem:
+        except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
             _log.warning("A search goes by words alone: %s", problem)
@@ -73,7 +70,7 @@ class Spaces:
             return None
         try:
             return Embedded(embedder.model_id, tuple(await embedder.embed_documents(texts)))
-        except _FAILURES as problem:
+        except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
             _log.warning("Passages wait for their meaning: %s", problem)

@@ -3,13 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.spending import Spending
 from recollect.inference.embedders import Embedders
 from recollect.memory import giants
-from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.giants import Giants
-from recollect.memory.passages import Passages
-from recollect.memory.sizes import COUNTED, TABLES, Count, Sizes
+from recollect.memory.sizes import COUNTED, TABLES, Count
 from recollect.storage import statistics
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server
@@ -88,28 +86,19 @@ class Status:
     """Reads; nothing here waits for a model or changes a row."""
 
     def __init__(
-        self,
-        database: Database,
-        passages: Passages,
-        giants: Giants,
-        models: EmbeddingModels,
-        embedders: Embedders,
-        spending: Spending,
+        self, database: Database, capabilities: Capabilities, embedders: Embedders, spending: Spending
     ) -> None:
         self._database = database
-        self._passages = passages
-        self._giants = giants
-        self._models = models
+        self._capabilities = capabilities
         self._embedders = embedders
         self._spending = spending
-        self._sizes = Sizes()
 
     async def report(self, namespace: str) -> Report:
         """Everything at once."""
         tables = await statistics.relations(self._database)
         async with self._database.reading(namespace) as db:
-            counts = await self._sizes.counts(db)
-            waiting, seconds = await self._passages.backlog(db, COUNTED + 1)
+            counts = await self._capabilities.sizes.counts(db)
+            waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
         indexer = Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
         embeddings = await self._embeddings(namespace)
         llm = await self._budget(namespace)
@@ -132,7 +121,7 @@ class Status:
 
     async def _embeddings(self, namespace: str) -> Embeddings:
         async with self._database.reading(namespace) as db:
-            state = await self._models.state(db)
+            state = await self._capabilities.embedding_models.state(db)
         if state is None:
             return Embeddings(self._embedders.model_id(self._embedders.name), None, leftovers=False)
         return Embeddings(state.active, state.next, state.leftovers)
@@ -147,14 +136,14 @@ class Status:
         if model is None or vectors.rows <= giants.THRESHOLD:
             return Large([], [])
         async with self._database.reading(namespace) as db:
-            known = {giant.owner for giant in await self._giants.known(db) if giant.model == model}
+            known = {giant.owner for giant in await self._capabilities.giants.known(db) if giant.model == model}
             if vectors.exact:
-                large = list(await self._giants.large_owners(db, model))
+                large = list(await self._capabilities.giants.large_owners(db, model))
         if not vectors.exact:
             # Counting every owner would read every vector; who is large is frequent in the server's own sample.
             frequent = await statistics.frequent_values(self._database, "passage_vectors", "owner", giants.THRESHOLD)
             async with self._database.reading(namespace) as db:
-                large = [None, *await self._giants.large_among(db, model, frequent)]
+                large = [None, *await self._capabilities.giants.large_among(db, model, frequent)]
         return Large(_by_name(known), _by_name(set(large) - known))
 
 

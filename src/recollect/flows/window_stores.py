@@ -48,10 +48,10 @@ class WindowStore(Protocol):
 class LogWindows:
     """Windows over the log: what is added here is there through every door, and compaction destroys nothing."""
 
-    def __init__(self, database: Database, remember: Remember, memory: Capabilities, removal: Removal) -> None:
+    def __init__(self, database: Database, remember: Remember, capabilities: Capabilities, removal: Removal) -> None:
         self._database = database
         self._remember = remember
-        self._memory = memory
+        self._capabilities = capabilities
         self._removal = removal
 
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
@@ -65,23 +65,23 @@ class LogWindows:
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
         """From the start of the window on."""
         async with self._database.reading(namespace) as db:
-            return await self._memory.windows.messages(db, session_id, limit)
+            return await self._capabilities.windows.messages(db, session_id, limit)
 
     async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """Write the summary and move the window's start, while the session's row is locked."""
         async with self._database.transaction(namespace) as tx:
-            return await self._memory.windows.replace(tx, session_id, part, summary)
+            return await self._capabilities.windows.replace(tx, session_id, part, summary)
 
     async def config(self, namespace: str, session_id: str) -> WindowConfig:
         """From the session's row."""
         async with self._database.reading(namespace) as db:
-            return await self._memory.windows.config(db, session_id)
+            return await self._capabilities.windows.config(db, session_id)
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
         async with self._database.transaction(namespace) as tx:
-            await self._memory.sessions.open(tx, {session_id: ANONYMOUS})
-            if not await self._memory.windows.configure(tx, session_id, config):
+            await self._capabilities.sessions.open(tx, {session_id: ANONYMOUS})
+            if not await self._capabilities.windows.configure(tx, session_id, config):
                 raise Conflict(f"Session {session_id} is being deleted while it is set up: try again")
 
     async def delete(self, namespace: str, session_id: str) -> bool:
@@ -90,8 +90,8 @@ class LogWindows:
         existed = finished = False
         while not finished:
             async with self._database.transaction(namespace) as tx:
-                existed = bool(await self._memory.sessions.hold(tx, [session_id])) or existed
-                finished = await self._removal.said_in(tx, [session_id], tally)
+                existed = bool(await self._capabilities.sessions.hold(tx, [session_id])) or existed
+                finished = await self._removal.next_messages(tx, [session_id], tally)
                 if finished:
                     await self._removal.sessions(tx, [session_id], tally)
         return existed

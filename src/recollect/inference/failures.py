@@ -25,6 +25,10 @@ class Refused(Misconfigured):
     """The provider understood the request and does not serve it in this form."""
 
 
+FAILURES = (LimitReached, Misconfigured, Unavailable)
+"""What asking a model may fail with; whoever can do without it goes on, and says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Provider:
     """Who is asked, and the settings by which a user may change that."""

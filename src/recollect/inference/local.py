@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -214,6 +215,16 @@ class _Network:
 # A hundred megabytes each: engines in one process share them.
 _IN_USE: WeakValueDictionary[tuple[ModelFile, int], _Network] = WeakValueDictionary()
 _LOADING = Lock()
+
+
+def _forget_networks() -> None:
+    """A child has none of its parent's threads: a lock that one of them held would stay locked for ever."""
+    global _LOADING, _IN_USE
+    _LOADING, _IN_USE = Lock(), WeakValueDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_networks)
 
 
 def _session(content: bytes, threads: int) -> Any:

@@ -38,11 +38,6 @@ def encode(text: str) -> list[int]:
     return ids
 
 
-def count_tokens(text: str) -> int:
-    """How many tokens the text itself has: without [CLS] and [SEP], and not cut short."""
-    return sum(len(_pieces(word)) for word in words(text))
-
-
 def words(text: str) -> list[str]:
     """The text in lower case without accents, split at spaces, punctuation and ideographs."""
     return text.translate(_FOLDED).split()

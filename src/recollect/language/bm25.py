@@ -12,6 +12,7 @@ B: Final = 0.75
 AVERAGE_LENGTH: Final = 100  # fixed: stored weights stay true, and recall measured better than with the live one
 
 DIMENSIONS: Final = 1_000_000_000  # of the sparse vectors; pgvector allows no more
+ALL_PASSAGES: Final = 0  # no term's dimension: in term statistics it counts the passages themselves
 _CACHED_TERMS: Final = 1 << 16
 _CACHED_SCOPES: Final = 1 << 12
 

@@ -27,6 +27,8 @@ class _Sql(Queries, file="graph.sql"):
     links: Query
     hops: Query
     described: Query
+    remove_edges: Query
+    remove: Query
     unlink: Query
 
 
@@ -148,6 +150,11 @@ class Graph:
     async def described(self, db: Statements, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Label and name of nodes."""
         return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, list(ids))}
+
+    async def remove(self, tx: Transaction, node_id: int) -> tuple[int, int]:
+        """Delete a node and its edges; returns how many there were of each."""
+        edges = await tx.all(_Sql.remove_edges, node_id)
+        return len(await tx.all(_Sql.remove, node_id)), len(edges)
 
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going."""

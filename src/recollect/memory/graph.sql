@@ -129,6 +129,14 @@ order by here, there, weight desc, outward desc, relation;
 -- Nodes by their ids.
 select id, label, name from graph_nodes where namespace = $1 and id = any($2::bigint[]);
 
+-- remove_edges
+-- What a node is related by.
+delete from graph_edges where namespace = $1 and (source = $2 or target = $2) returning id;
+
+-- remove
+-- A node, which has no edges any more.
+delete from graph_nodes where namespace = $1 and id = $2 returning id;
+
 -- unlink
 -- Nodes that point to insights which are going point nowhere, in id order so that two writers never wait for each other.
 with held as (

@@ -15,6 +15,7 @@ class _Sql(Queries, file="log.sql"):
     append: Query
     recent: Query
     by_seq: Query
+    keep: Query
     known: Query
     raw_newest: Query
     raw_oldest: Query
@@ -88,6 +89,10 @@ class Log:
     async def by_seq(self, db: Statements, numbers: Sequence[int]) -> dict[int, Message]:
         """Those of some messages that exist, by the integer that names them."""
         return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, list(numbers))}
+
+    async def keep(self, tx: Transaction, numbers: Sequence[int]) -> set[int]:
+        """Those of some messages that are there, by number; nobody removes them before this transaction ends."""
+        return {row["seq"] for row in await tx.all(_Sql.keep, list(numbers))}
 
     async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
         """Those of some ids that messages have already."""

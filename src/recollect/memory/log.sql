@@ -20,6 +20,10 @@ select id, seq, session_id, position, role, speaker, content, metadata, created_
 from messages
 where namespace = $1 and seq = any($2::bigint[]);
 
+-- keep
+-- Those of some messages that are there; none of them goes until the transaction ends.
+select seq from messages where namespace = $1 and seq = any($2::bigint[]) order by seq for key share;
+
 -- known
 -- Which of some ids are taken.
 select id from messages where namespace = $1 and id = any($2::uuid[]);

@@ -147,9 +147,12 @@ class Memories:
         return StoredMemory(*row)
 
     async def supersede(self, tx: Transaction, old: StoredMemory, new: StoredMemory) -> None:
-        """Take a memory that this transaction holds out of force, because a newer one says otherwise."""
+        """Take a memory that this transaction holds out of force, because a newer one says otherwise.
+
+        What that one says stands in its own history only: else it would outlive being forgotten here.
+        """
         await tx.one(_Sql.supersede, old.id, new.id)
-        await self._record(tx, old.id, old.holder, "supersede", old.text, new.text)
+        await self._record(tx, old.id, old.holder, "supersede", old.text, None)
 
     async def reinstate(self, tx: Transaction, memory: StoredMemory) -> StoredMemory:
         """Bring a memory that this transaction holds back into force."""

@@ -61,7 +61,7 @@ delete from memories where namespace = $1 and id = $2 returning text, user_id, a
 -- record
 -- What happened to a memory, as the next entry of its history.
 insert into memory_history (namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id)
-select $1, $2, count(*) + 1, $3, $4, $5, $6, $7, $8
+select $1, $2, coalesce(max(number), 0) + 1, $3, $4, $5, $6, $7, $8
 from memory_history
 where namespace = $1 and memory_id = $2;
 
@@ -73,9 +73,15 @@ where namespace = $1 and memory_id = $2
 order by number;
 
 -- of_user
--- The next memories of a user behind an id. Those that are superseded or deleted are found by their history.
+-- The next memories of a user behind an id. Those that are deleted are found by their history.
 (
     select id from memories where namespace = $1 and superseded_by is null and user_id = $2 and id > $3
+    order by id
+    limit $4
+)
+union
+(
+    select id from memories where namespace = $1 and superseded_by is not null and user_id = $2 and id > $3
     order by id
     limit $4
 )
@@ -92,6 +98,13 @@ limit $4;
 -- The same for some sessions; where $5 is false, only memories that no user holds.
 (
     select id from memories where namespace = $1 and superseded_by is null and session_id = any($2::text[])
+      and ($5 or user_id is null) and id > $3
+    order by id
+    limit $4
+)
+union
+(
+    select id from memories where namespace = $1 and superseded_by is not null and session_id = any($2::text[])
       and ($5 or user_id is null) and id > $3
     order by id
     limit $4

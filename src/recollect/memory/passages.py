@@ -11,9 +11,6 @@ from recollect.language.passages import cut
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
-# The term that counts passages instead of a word.
-ALL_PASSAGES = 0
-
 
 class _Sql(Queries, file="passages.sql"):
     add: Query
@@ -164,7 +161,7 @@ class Passages:
         if counted:
             await self._count(tx, counted, sign=-1)
             await tx.all(
-                _Sql.remove_unused_terms, sorted({term for terms in counted for term in terms} | {ALL_PASSAGES})
+                _Sql.remove_unused_terms, sorted({term for terms in counted for term in terms} | {bm25.ALL_PASSAGES})
             )
         for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
             await tx.all(statement, ids)
@@ -237,7 +234,7 @@ class Passages:
 
     async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> None:
         counts = Counter(term for terms in passages for term in terms)
-        counts[ALL_PASSAGES] = len(passages)
+        counts[bm25.ALL_PASSAGES] = len(passages)
         await tx.all(_Sql.count_terms, list(counts), [sign * count for count in counts.values()])
 
 

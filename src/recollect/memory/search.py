@@ -101,16 +101,18 @@ class Around(NamedTuple):
 class Search:
     """Reads passages; what a result is worth is decided by the flow."""
 
-    async def frequencies(self, db: Statements, terms: Sequence[int]) -> dict[int, int]:
-        """In how many passages of the namespace each term stands."""
-        return {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, list(terms))}
+    async def lexical(self, db: Statements, owner: str | None, variants_of_words: Sequence[Sequence[str]]) -> Lexical:
+        """A question's words, weighed by how rare they are in the namespace."""
+        dimensions = [bm25.ALL_PASSAGES, *(bm25.dimension(variant) for group in variants_of_words for variant in group)]
+        frequencies = {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, dimensions)}
+        return lexical_question(db.namespace, owner, variants_of_words, frequencies)
 
     async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
         """Passages that share words with the question, the best first."""
         if not question.keys:
             return []
         if scope.is_whole():
-            rows = await db.all(_Sql.by_words, question.keys, question.vector, scope.kinds, limit)
+            rows = await db.all(_Sql.by_words, question.keys, question.vector, scope.kinds, limit, scope.owner)
         else:
             # One session or agent is small enough to score all of it; a time or a category is not.
             keys = None if scope.agent_id or scope.session_id else question.keys
@@ -171,7 +173,7 @@ def lexical_question(
     namespace: str, owner: str | None, variants_of_words: Sequence[Sequence[str]], frequencies: Mapping[int, int]
 ) -> Lexical:
     """Weigh a question's words by how rare they are, and find by the rarest until enough candidates may come."""
-    total = frequencies.get(0, 0)
+    total = frequencies.get(bm25.ALL_PASSAGES, 0)
     weights: dict[str, float] = {}
     bound = 0.0
     rarity: list[tuple[int, Sequence[str]]] = []

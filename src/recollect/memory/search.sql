@@ -12,7 +12,8 @@ from (
     order by distance, words.id
     limit $5
 ) as best
-join passages on passages.namespace = $1 and passages.id = best.id
+-- Keys are hashes: two owners may share one, if hardly ever.
+join passages on passages.namespace = $1 and passages.id = best.id and ($6::text is null or passages.owner = $6)
 order by best.distance, best.id;
 
 -- by_words_in_scope

@@ -25,6 +25,7 @@ class _Sql(Queries, file="windows.sql"):
     part: Query
     summarise: Query
     move: Query
+    hold_of_message: Query
     covering: Query
     remove_summaries: Query
     count_summaries: Query
@@ -115,9 +116,10 @@ class Windows:
 
         Returns how many summaries went.
         """
+        # Held first: a window that is moving over the message just now would not seem to have passed it.
+        await tx.all(_Sql.hold_of_message, message_id)
         sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id)]
         for session_id in sessions:
-            await tx.all(_Sql.hold, session_id)
             await tx.all(_Sql.move, session_id, 0)
         return await self.remove_summaries(tx, sessions)
 

@@ -45,6 +45,14 @@ values ($1, $2, $3, $4, $5, $6::text::jsonb, $7);
 -- The window begins later.
 update sessions set window_start = $3 where namespace = $1 and id = $2;
 
+-- hold_of_message
+-- The same for the session of a message.
+select sessions.id
+from sessions
+join messages on messages.namespace = $1 and messages.session_id = sessions.id
+where sessions.namespace = $1 and messages.id = $2
+for update of sessions;
+
 -- covering
 -- The session whose summaries stand for a message, too.
 select sessions.id

@@ -91,7 +91,9 @@ class Working:
         """Refuse what this transaction has put in by other ways, if it is more than fits."""
         await self._hold(tx)
         if len(await tx.all(_Sql.places, "")) > CAPACITY:
-            raise Conflict(f"Working memory holds {CAPACITY} items already: archive some of them first")
+            raise Conflict(
+                f"Working memory holds {CAPACITY} items already: forget some first, by `recollect forget working:ID`"
+            )
 
     async def archive(self, tx: Transaction, item_id: int) -> int | None:
         """Take one item out of working memory; returns its id in the archive, or None if there is no such item."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -109,10 +110,10 @@ def writing(path: Path, *, overwrite: bool) -> Iterator[BackupWriter]:
     """A file that appears under its name when it is whole and on disk, and not before."""
     if path.exists() and not overwrite:
         raise Conflict(f"{path} exists already: choose another name, or --force to replace it")
-    partial = path.with_name(f".{path.name}.partial")
+    # A name of its own: another backup to the same place must neither take this file away nor pass it off as its own.
+    partial = path.with_name(f".{path.name}.{uuid4().hex[:8]}.partial")
     with _on_disk(path):
-        partial.unlink(missing_ok=True)
-        partial.touch(PRIVATE)
+        partial.touch(PRIVATE, exist_ok=False)
     try:
         with _on_disk(path), partial.open("r+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:

@@ -86,6 +86,11 @@ async def counters(connection: Connection, of: Sequence[Table]) -> list[tuple[st
     return [(row["on_table"], row["on_column"], row["last"]) for row in rows if row["last"] is not None]
 
 
+async def bypasses_row_security(connection: Connection) -> bool:
+    """Whether policies do not bind this role."""
+    return bool(await connection.fetchval("select rolsuper or rolbypassrls from pg_roles where rolname = current_user"))
+
+
 async def lift(connection: Connection, table: Table) -> None:
     """Within this transaction, let the owner see all rows. Others wait for the table until the transaction ends."""
     if not table.owned:

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from recollect import settings as environment
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.one_command import told, with_engine
 from recollect.engine import Engine
+from recollect.settings import Settings
 from recollect.storage import backup
 from recollect.storage import restore as restoring
 from recollect.storage.backup_file import Manifest
@@ -20,14 +21,16 @@ from recollect.storage.restore import Restored
 
 def back_up(path: Path, overwrite: bool) -> None:
     """Write a backup and say what it holds."""
-    manifest = asyncio.run(_back_up(path, overwrite))
+    settings = environment.load()
+    manifest = told(settings, lambda: asyncio.run(_back_up(settings, path, overwrite)))
     megabytes = path.stat().st_size / 1e6
     click.echo(f"Wrote {_contents(manifest)} to {path}, {megabytes:,.1f} MB. Keep it as safe as the database itself.")
 
 
 def restore(path: Path) -> None:
     """Fill the database, and build the indexes that a backup does not hold."""
-    restored = asyncio.run(_restore(path))
+    settings = environment.load()
+    restored = told(settings, lambda: asyncio.run(_restore(settings, path)))
     click.echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
     if restored.with_giants:
         click.echo("Everything is there; indexes for large owners follow, without which searches are slow.")
@@ -35,14 +38,14 @@ def restore(path: Path) -> None:
         click.echo(f"Built {built} index(es).")
 
 
-async def _back_up(path: Path, overwrite: bool) -> Manifest:
-    async with connected(environment.load()) as database:
+async def _back_up(settings: Settings, path: Path, overwrite: bool) -> Manifest:
+    async with connected(settings) as database:
         with _progress("Backing up") as progress:
             return await backup.back_up(database, path, overwrite=overwrite, progress=progress)
 
 
-async def _restore(path: Path) -> Restored:
-    async with connected(environment.load()) as database:
+async def _restore(settings: Settings, path: Path) -> Restored:
+    async with connected(settings) as database:
         with _progress("Restoring") as progress:
             return await restoring.restore(database, path, progress)
 

@@ -1,6 +1,5 @@
 """`recollect bench retrieval`: store a corpus of conversations, ask its questions, write what was recalled."""
 
-import asyncio
 import gzip
 import json
 from collections import defaultdict
@@ -13,7 +12,8 @@ from uuid import uuid4
 import click
 
 from recollect import checks
-from recollect import settings as environment
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import indexed
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.ranking import ASSISTANT
@@ -28,26 +28,22 @@ def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None
     """Store the corpus in a new namespace; one that is named and holds it already is only asked."""
     try:
         out.touch()  # before the long work, so that a place that cannot be written to is known at once
-        asyncio.run(_retrieval(corpus, questions, out, namespace))
+        with_engine(lambda engine: _retrieval(engine, corpus, questions, out, namespace))
     except OSError as problem:
         raise Invalid(f"{problem.filename or out} cannot be used: {problem.strerror}") from problem
 
 
-async def _retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
-    engine = await Engine.open(environment.load().model_copy(update={"indexer": False}))
-    try:
-        chosen = namespace or f"bench-{uuid4()}"
-        asked = list(_rows(questions, ("conversation", "id", "question")))
-        if not asked:
-            raise Invalid(f"{questions} holds no question")
-        if not await _holds(engine, chosen, asked[0]["conversation"]):
-            await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
-        await _index(engine, chosen)
-        with out.open("w", encoding="utf-8") as run_file:
-            await _ask(engine, chosen, asked, run_file)
-        click.echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
-    finally:
-        await engine.close()
+async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    chosen = namespace or f"bench-{uuid4()}"
+    asked = list(_rows(questions, ("conversation", "id", "question")))
+    if not asked:
+        raise Invalid(f"{questions} holds no question")
+    if not await engine.conversations.of_user(chosen, asked[0]["conversation"], 1):
+        await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
+    await indexed(engine.indexer, chosen)
+    with out.open("w", encoding="utf-8") as run_file:
+        await _ask(engine, chosen, asked, run_file)
+    click.echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -65,11 +61,6 @@ def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
         raise Invalid(f"{place} must be an object with the texts {', '.join(fields)}")
     return row
-
-
-async def _holds(engine: Engine, namespace: str, conversation: str) -> bool:
-    async with engine.database.reading(namespace) as db:
-        return bool(await engine.capabilities.sessions.recent_of_user(db, conversation, 1))
 
 
 async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]) -> None:
@@ -92,12 +83,6 @@ def _line(turn: dict[str, Any]) -> Line:
     except ValueError as problem:
         raise Invalid(f"turn {turn['turn']} has no usable time: {problem}") from problem
     return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
-
-
-async def _index(engine: Engine, namespace: str) -> None:
-    waiting = await engine.indexer.waiting(namespace)
-    with click.progressbar(length=waiting, label="Indexing") as bar:
-        await engine.indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
 
 
 async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], run_file: TextIO) -> None:

@@ -14,17 +14,18 @@ import click
 from recollect import settings as environment
 from recollect.doors.loopback import is_loopback
 from recollect.errors import Misconfigured, RecollectError
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing import MAX_WAITING
 from recollect.inference.local import WHEEL, LocalEmbedder
 from recollect.inference.openai_embedder import MODEL_ID as OPENAI_EMBEDDINGS
-from recollect.memory.access import Keys
-from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.passages import Passages
 from recollect.settings import Settings
-from recollect.storage import migrate
+from recollect.storage import catalogue, migrate
 from recollect.storage.database import Database
 from recollect.storage.opening import connected
 from recollect.storage.opening import place as where
+
+# Without an engine, which would not open where something is missing.
+CAPABILITIES = Capabilities()
 
 REDIS_SECONDS = 2.0
 REDIS_PORT = 6379
@@ -95,7 +96,7 @@ async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
 
 async def _row_security(database: Database) -> Finding:
     async with database.unscoped() as connection:
-        exempt = await connection.fetchval("select rolsuper or rolbypassrls from pg_roles where rolname = current_user")
+        exempt = await catalogue.bypasses_row_security(connection)
     if exempt:
         return Finding(
             "note",
@@ -108,7 +109,7 @@ async def _row_security(database: Database) -> Finding:
 
 async def _backlog(database: Database, namespace: str) -> Finding:
     async with database.reading(namespace) as db:
-        waiting = await Passages().waiting(db, MAX_WAITING)
+        waiting = await CAPABILITIES.passages.waiting(db, MAX_WAITING)
     if not waiting:
         return Finding("ok", "index", "everything stored is indexed")
     return Finding(
@@ -120,7 +121,7 @@ async def _backlog(database: Database, namespace: str) -> Finding:
 
 async def _space(database: Database, settings: Settings) -> Finding:
     async with database.reading(settings.namespace) as db:
-        state = await EmbeddingModels().state(db)
+        state = await CAPABILITIES.embedding_models.state(db)
     model = settings.embedding_model if state is None else state.active
     if model == OPENAI_EMBEDDINGS and "openai" not in settings.usable_providers:
         return Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
@@ -157,7 +158,7 @@ def _llm(settings: Settings) -> Finding:
 
 
 async def _keys(database: Database, settings: Settings) -> Finding:
-    keys = Keys()
+    keys = CAPABILITIES.keys
     async with database.reading(settings.namespace) as db:
         guarded = await keys.guard(db)
     if guarded:

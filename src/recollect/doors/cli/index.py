@@ -3,6 +3,7 @@
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import indexed
 from recollect.engine import Engine
 
 
@@ -17,13 +18,5 @@ async def _index(engine: Engine, wait: bool) -> None:
     if not wait or not waiting:
         click.echo(f"{waiting:,} passage(s) of namespace {namespace!r} wait to be indexed.")
         return
-    with click.progressbar(length=waiting, label="Indexing", show_pos=True) as bar:
-        done = 0
-
-        def progress(left: int) -> None:
-            nonlocal done
-            bar.update(max(0, waiting - left - done))
-            done = max(done, waiting - left)
-
-        await engine.indexer.flush(namespace, progress)
+    await indexed(engine.indexer, namespace)
     click.echo(f"Indexed. {await engine.indexer.waiting(namespace):,} passage(s) wait.")

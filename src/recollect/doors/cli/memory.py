@@ -14,8 +14,8 @@ from recollect import checks
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import print_json, shortened
 from recollect.engine import Engine
-from recollect.errors import LimitReached, Misconfigured, Unavailable
 from recollect.flows.recall import Memory, Recollection
+from recollect.inference.failures import FAILURES
 from recollect.memory.memories import Holder
 from recollect.memory.search import Scope
 
@@ -60,10 +60,7 @@ def recall(
 async def _document(engine: Engine, text: str) -> UUID:
     namespace = engine.settings.namespace
     document_id = await engine.remember.document(namespace, text, None, None)
-    try:
-        await engine.indexer.flush_if_short(namespace)
-    except (LimitReached, Misconfigured, Unavailable) as problem:
-        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
+    await _give_meaning(engine)
     return document_id
 
 
@@ -71,7 +68,15 @@ async def _memory(engine: Engine, text: str, user: str) -> UUID:
     added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
     if added.what == "existing":
         click.echo("It was known already: nothing was added.", err=True)
+    await _give_meaning(engine)
     return added.memory.id
+
+
+async def _give_meaning(engine: Engine) -> None:
+    try:
+        await engine.indexer.flush_if_short(engine.settings.namespace)
+    except FAILURES as problem:
+        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
 
 
 def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:

@@ -1,14 +1,23 @@
-"""How commands show things: JSON for programs, and texts short enough for a line."""
+"""How commands show things: JSON for programs, texts short enough for a line, a bar for long work."""
 
 import json
 from typing import Any
 
 import click
 
+from recollect.flows.indexing import Indexer
+
 
 def print_json(document: Any) -> None:
     """One document, readable in every language; times as ISO 8601."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+async def indexed(indexer: Indexer, namespace: str) -> None:
+    """Work off what waits, with a bar on a terminal."""
+    waiting = await indexer.waiting(namespace)
+    with click.progressbar(length=waiting, label="Indexing", show_pos=True) as bar:
+        await indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
 
 
 def shortened(text: str, most: int) -> str:

@@ -10,7 +10,6 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
-from recollect.flows.forget import Target
 from recollect.flows.recall import Memory
 
 TOOLS = Tools(as_text)
@@ -84,7 +83,7 @@ async def forget(
     ],
 ) -> Forgotten:
     """Remove one memory for good, or everything of a session or a user."""
-    receipt = await caller.engine.forget.forget(caller.namespace, Target.named(id))
+    receipt = await caller.engine.forget.item(caller.namespace, id)
     return Forgotten(id=receipt.what, rows=receipt.rows, insights_left=list(receipt.insights_left))
 
 

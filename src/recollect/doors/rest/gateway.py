@@ -1,9 +1,10 @@
-"""The memory gateway: `/memories/*` and `/resources` for users who bring their key in the body, and `/users`."""
+"""The memory gateway: `/memories/*` and `/resources`, for users who bring their key in the body."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
@@ -16,9 +17,6 @@ from recollect.flows.access import NOT_ADMITTED
 from recollect.flows.gateway import Found, Owner, PutResource, Said
 
 router = APIRouter(tags=["gateway"])
-
-# Each of these names its user, with a key, in the body.
-WITH_USER_KEY = frozenset({"/memories/search", "/memories/add", "/memories/flush", "/resources"})
 
 MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(gateway.CHAT)
 MAX_KEY_CHARACTERS = 1024
@@ -35,20 +33,6 @@ SessionId = Annotated[
         examples=["chat:7f3a"],
     ),
 ]
-
-
-class NewUser(BaseModel):
-    """Who is to get a key."""
-
-    user_id: Annotated[Name, Field(description="A name of your choice", examples=["anna"])]
-
-
-class UserKey(BaseModel):
-    """A user's credential. The key is not shown again."""
-
-    user_id: str = Field(examples=["anna"])
-    user_key: str = Field(description="Send it with every request of this user, and keep it secret")
-    created_at: datetime
 
 
 class Identified(BaseModel):
@@ -171,14 +155,6 @@ class ResourceAnswer(BaseModel):
     embedding_status: Literal["success", "pending"]
 
 
-@router.post("/users", status_code=201, responses=responses(409))
-async def create_user(request: Request, body: NewUser) -> UserKey:
-    """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
-    caller = calling(request)
-    key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
-    return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
-
-
 @router.post("/memories/search", responses=responses())
 async def search_memories(request: Request, body: SearchRequest) -> SearchAnswer:
     """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
@@ -220,6 +196,10 @@ async def put_resource(request: Request, body: ResourceRequest, response: Respon
     if put.resource.replaced:
         response.status_code = 200
     return _resource(put)
+
+
+# Every route here has its user's key in the body.
+WITH_USER_KEY = frozenset(route.path for route in router.routes if isinstance(route, APIRoute))
 
 
 async def _owner(caller: Caller, body: Identified) -> Owner:

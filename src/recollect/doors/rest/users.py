@@ -1,15 +1,36 @@
-"""`DELETE /users/{user_id}`: everything of one user, forgotten for good."""
+"""`/users`: a key for a user of the gateway, and everything of one user forgotten for good."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.flows.forget import USER, Target
 
-router = APIRouter(tags=["users"])
+router = APIRouter()
+
+
+class NewUser(BaseModel):
+    """Who is to get a key."""
+
+    user_id: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="A name of your choice", examples=["anna"]
+        ),
+    ]
+
+
+class UserKey(BaseModel):
+    """A user's credential. The key is not shown again."""
+
+    user_id: str = Field(examples=["anna"])
+    user_key: str = Field(description="Send it with every request of this user, and keep it secret")
+    created_at: datetime
 
 
 class ForgottenUser(BaseModel):
@@ -23,8 +44,16 @@ class ForgottenUser(BaseModel):
     )
 
 
+@router.post("/users", status_code=201, tags=["gateway"], responses=responses(409))
+async def create_user(request: Request, body: NewUser) -> UserKey:
+    """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
+    caller = calling(request)
+    key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
+    return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
+
+
 # A user's id may have a slash in it.
-@router.delete("/users/{user_id:path}", responses=responses(404, 409))
+@router.delete("/users/{user_id:path}", tags=["users"], responses=responses(404, 409))
 async def forget_user(
     request: Request,
     user_id: Annotated[str, Path(description="Whose sessions, memories, resources and keys are to go")],
