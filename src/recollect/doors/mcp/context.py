@@ -1,85 +1,20 @@
 """The five tools of the context-manager contract."""
 
-import json
-from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from recollect.doors.caller import Caller
+from recollect.doors.conversations import ChatHistory, Conversation, RecordedInteraction
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, READS, Tools
 from recollect.flows import conversations
-from recollect.memory import log, sessions
 
 TOOLS = Tools(as_text)
 
 ConversationId = Annotated[str, Field(description="Conversation ID")]
 UserId = Annotated[str, Field(description="User ID")]
-
-
-class Conversation(BaseModel):
-    """A conversation without its messages."""
-
-    id: str
-    user_id: str
-    title: str | None
-    created_at: str
-    updated_at: str
-
-    @classmethod
-    def of(cls, session: sessions.Session) -> Self:
-        return cls(
-            id=session.id,
-            user_id=session.user_id,
-            title=session.title,
-            created_at=_iso(session.created_at),
-            updated_at=_iso(session.updated_at),
-        )
-
-
-class Message(BaseModel):
-    """One message; its metadata is JSON text."""
-
-    id: str
-    conversation_id: str
-    role: str
-    content: str
-    metadata: str | None
-    created_at: str
-
-    @classmethod
-    def of(cls, message: log.Message) -> Self:
-        return cls(
-            id=str(message.id),
-            conversation_id=message.session_id,
-            role=message.role,
-            content=message.content,
-            metadata=None if message.metadata is None else json.dumps(message.metadata, ensure_ascii=False),
-            created_at=_iso(message.created_at),
-        )
-
-
-class ChatHistory(BaseModel):
-    """A conversation and its last messages, oldest first."""
-
-    conversation_id: str
-    user_id: str
-    title: str | None
-    message_count: int
-    created_at: str
-    updated_at: str
-    messages: list[Message]
-
-
-class RecordedInteraction(BaseModel):
-    """A question and its answer, as they were written together."""
-
-    conversation_id: str
-    user_message: Message
-    assistant_message: Message
-    recorded_at: str
 
 
 @TOOLS.tool("Fetch chat history", READS)
@@ -98,16 +33,7 @@ async def fetch_chat_history(
 ) -> ChatHistory:
     """Retrieve the last N messages from a conversation for context rebuilding."""
     history = await caller.engine.conversations.history(caller.namespace, conversation_id, limit)
-    about = Conversation.of(history.conversation)
-    return ChatHistory(
-        conversation_id=about.id,
-        user_id=about.user_id,
-        title=about.title,
-        message_count=len(history.messages),
-        created_at=about.created_at,
-        updated_at=about.updated_at,
-        messages=list(map(Message.of, history.messages)),
-    )
+    return ChatHistory.of(history)
 
 
 @TOOLS.tool("Record interaction", ADDS)
@@ -122,13 +48,7 @@ async def record_interaction(
     interaction = await caller.engine.conversations.record(
         caller.namespace, conversation_id, user_message, assistant_response, metadata
     )
-    answered = Message.of(interaction.assistant_message)
-    return RecordedInteraction(
-        conversation_id=conversation_id,
-        user_message=Message.of(interaction.user_message),
-        assistant_message=answered,
-        recorded_at=answered.created_at,
-    )
+    return RecordedInteraction.of(interaction)
 
 
 @TOOLS.tool("Create conversation", ADDS)
@@ -164,7 +84,3 @@ async def list_conversations(
     """List recent conversations for a user."""
     found = await caller.engine.conversations.of_user(caller.namespace, user_id, limit)
     return list(map(Conversation.of, found))
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat()
