@@ -42,7 +42,9 @@ async def test_a_database_that_does_not_answer_is_said_in_each_contracts_words(e
         await engine.database.close()
         problem = json.loads(await text(client, "update_working_memory", content="text"))
         assert (problem["error"], problem["tool"]) == ("Database operation failed", "update_working_memory")
-        assert (await text(client, "get_conversation", conversation_id="c")).startswith("Error: The database connection was lost")
+        assert (await text(client, "get_conversation", conversation_id="c")).startswith(
+            "Error: The database connection was lost"
+        )
         with pytest.raises(MCPError) as caught:
             await client.read_resource("memory://working-memory")
         assert caught.value.code == -32603

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest import gateway, health, ltm, stm
+from recollect.doors.rest import gateway, health, ltm, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -69,11 +69,14 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         await check_short_term(stranger)
         await check_long_term(stranger, ids["memory"])
         await check_gateway(stranger, ids["key"])
+        await check_forgetting(stranger)
+        search = {"user_id": USER, "user_key": ids["key"], "query": WORD, "scope": ["all_user_memory"]}
+        assert (await owner.ok("POST", "/memories/search", search))["results"]
         assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
         assert (await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"]))["memory"]
-        routers = (health.router, stm.router, ltm.router, gateway.router)
+        routers = (health.router, stm.router, ltm.router, gateway.router, users.router)
         routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
-        assert stranger.routes >= {(method, route.path) for route in routes for method in route.methods or ()}
+        assert stranger.routes >= {(method, route.path_format) for route in routes for method in route.methods or ()}
 
 
 async def check_short_term(stranger: Asked) -> None:
@@ -123,6 +126,13 @@ async def check_gateway(stranger: Asked, key_of_owner: str) -> None:
     found = await stranger.ok("POST", "/memories/search", search | {"user_id": USER, "user_key": own_key})
     assert [result for result in found["results"] if result["source_scope"] != "all_user_memory"] == []
     assert all("All about" in result["text"] for result in found["results"])
+
+
+async def check_forgetting(stranger: Asked) -> None:
+    """The same user id in another namespace: what is forgotten there is that namespace's."""
+    receipt = await stranger.ok("DELETE", "/users/{user_id}", user_id=USER)
+    assert receipt["rows"]["api_keys"] == 1
+    assert (await stranger.ask("DELETE", "/users/{user_id}", user_id=USER)).status_code == 404
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)

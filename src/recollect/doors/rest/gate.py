@@ -205,7 +205,7 @@ class _Request:
 
     def tell(self) -> None:
         """One line in the log. Ids in a path are the caller's own, so the route is told by its pattern."""
-        path = getattr(self.scope.get("route"), "path", None) or ("/mcp" if self.scope["path"] == "/mcp" else None)
+        path = getattr(self.scope.get("route"), "path_format", None) or ("/mcp" if self.scope["path"] == "/mcp" else None)
         door = "mcp" if path == "/mcp" else "rest"
         seconds = time.perf_counter() - self._began
         self._span.answered(self.scope["method"], self.scope["scheme"], path, door, self._status, seconds)
