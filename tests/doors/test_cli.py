@@ -42,6 +42,14 @@ def test_doctor_says_that_everything_needed_is_there(settings: Settings) -> None
     assert "Everything needed is there." in result.stdout
 
 
+def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(settings: Settings) -> None:
+    with subprocess.Popen([RECOLLECT, "doctor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as doctor:
+        assert doctor.stdout is not None
+        assert doctor.stderr is not None
+        doctor.stdout.close()
+        assert doctor.stderr.read() == ""
+
+
 def test_doctor_exits_with_one_and_says_what_is_missing_without_the_password(
     settings: Settings, tmp_path: Path
 ) -> None:

@@ -132,6 +132,12 @@ def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(tmp_
     assert "Traceback" not in result.stderr
 
 
+def test_whoever_opens_the_address_by_hand_is_told_what_it_is(url: str) -> None:
+    answer = httpx.get(url, headers={"Accept": "*/*"})
+    assert answer.status_code == 406
+    assert "for MCP clients" in answer.json()["detail"]
+
+
 def test_rest_and_mcp_share_a_port(url: str) -> None:
     assert httpx.get(url.replace("/mcp", "/health")).json() == {"status": "ok"}
     assert "pong" in httpx.post(url, json=PING, headers=HEADERS).text

@@ -18,7 +18,7 @@ import onnxruntime  # type: ignore[import-untyped]
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
-from recollect.inference.embedder import Embedder
+from recollect.inference.embedder import Closed, Embedder
 from recollect.inference.local import TOKENS_PER_RUN, WHEEL_MODEL_ID, WHEEL_PACKAGE, LocalEmbedder, ModelFile
 
 PASSAGE = "We moved the billing service to PostgreSQL last spring, and the nightly export has been quiet since. " * 10
@@ -336,6 +336,12 @@ def test_a_child_that_is_forked_while_a_model_loads_can_load_its_own() -> None:
         "    assert os.waitpid(child, 0)[1] == 0\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+async def test_at_the_end_of_the_process_it_says_that_it_is_closed(fresh: LocalEmbedder) -> None:
+    fresh._documents.shutdown()  # as Python does before it calls whoever wants to be called at exit
+    with pytest.raises(Closed, match="The process ends"):
+        await fresh.embed_documents(["anything"])
 
 
 def model_as_wide_as_its_input() -> bytes:

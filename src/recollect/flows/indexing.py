@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from recollect import telemetry
 from recollect.errors import RecollectError, Unavailable
 from recollect.flows.spaces import Spaces
-from recollect.inference.embedder import Embedder, as_text
+from recollect.inference.embedder import Closed, Embedder, as_text
 from recollect.memory.passages import Claim, Passages
 from recollect.storage.database import Database, Transaction
 
@@ -151,6 +151,8 @@ class Indexer:
             try:
                 done = await self.round()
                 failures = 0
+            except Closed:
+                return
             # A task that nobody awaits would end unheard, and indexing with it.
             except Exception as problem:  # noqa: BLE001
                 pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]

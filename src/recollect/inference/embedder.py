@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from recollect.errors import Unavailable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 # A string, so that importing the protocol does not import numpy.
 Vector: TypeAlias = "NDArray[np.float32]"
+
+
+class Closed(Unavailable):
+    """An embedder takes no more work: its engine is closed, or the process ends."""
 
 
 class Embedder(Protocol):

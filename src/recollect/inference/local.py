@@ -15,8 +15,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect.errors import Misconfigured, Unavailable
+from recollect.errors import Misconfigured
 from recollect.inference import wordpiece
+from recollect.inference.embedder import Closed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,7 +133,13 @@ class LocalEmbedder:
 
     async def _in(self, worker: Executor, work: Callable[[], _Result]) -> _Result:
         self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(worker, work)
+        try:
+            under_way = asyncio.get_running_loop().run_in_executor(worker, work)
+        except (
+            RuntimeError
+        ) as problem:  # Python takes no more work at the end of the process, before it calls our close
+            raise Closed("The process ends: what waits for its meaning is for the next one.") from problem
+        return await under_way
 
     def _vectors(self, batch: Sequence[Sequence[int]]) -> list[Vector]:
         return self._loaded().vectors(batch)
@@ -148,7 +155,7 @@ class LocalEmbedder:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Unavailable("The local embedding model is closed: open a new engine to go on.")
+            raise Closed("The local embedding model is closed: open a new engine to go on.")
 
 
 def _encode(texts: Sequence[str]) -> list[list[int]]:

@@ -14,7 +14,7 @@ def place(settings: Settings) -> str:
     """Where the data is, in words that hold no secret."""
     if settings.database_url is not None:
         return "the database of RECOLLECT_DATABASE_URL"
-    return str(settings.data_dir or embedded.default_home())
+    return str((settings.data_dir or embedded.default_home()).absolute())
 
 
 @asynccontextmanager

@@ -23,8 +23,9 @@ def back_up(path: Path, overwrite: bool) -> None:
     """Write a backup and say what it holds."""
     settings = environment.load()
     manifest = told(settings, lambda: asyncio.run(_back_up(settings, path, overwrite)))
-    megabytes = path.stat().st_size / 1e6
-    click.echo(f"Wrote {_contents(manifest)} to {path}, {megabytes:,.1f} MB. Keep it as safe as the database itself.")
+    kilobytes = path.stat().st_size / 1e3
+    size = f"{kilobytes:,.0f} kB" if kilobytes < 1000 else f"{kilobytes / 1e3:,.1f} MB"
+    click.echo(f"Wrote {_contents(manifest)} to {path}, {size}. Keep it as safe as the database itself.")
 
 
 def restore(path: Path) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
@@ -49,29 +49,32 @@ def run() -> int:
 
 async def _print_findings() -> int:
     missing = 0
-    async for finding in _examine():
-        label, colour = _SIGNS[finding.state]
-        click.echo(f"{click.style(label, fg=colour)}  {finding.subject:<10} {finding.text}")
-        missing += finding.state == "missing"
+    # Closed even when printing fails, as it does once `head` has read enough.
+    async with aclosing(_examine()) as findings:
+        async for finding in findings:
+            label, colour = _SIGNS[finding.state]
+            click.echo(f"{click.style(label, fg=colour)}  {finding.subject:<10} {finding.text}")
+            missing += finding.state == "missing"
     click.echo("Everything needed is there." if not missing else f"{missing} needed thing(s) missing: see above.")
     return 1 if missing else 0
 
 
-async def _examine() -> AsyncIterator[Finding]:
+async def _examine() -> AsyncGenerator[Finding]:
     try:
         settings = environment.load()
     except Misconfigured as problem:
         yield Finding("missing", "settings", str(problem))
         return
     yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {settings.database_pooling}")
-    async for finding in _examine_database(settings):
-        yield finding
+    async with aclosing(_examine_database(settings)) as findings:
+        async for finding in findings:
+            yield finding
     yield await _model(settings)
     yield _llm(settings)
     yield _redis(settings)
 
 
-async def _examine_database(settings: Settings) -> AsyncIterator[Finding]:
+async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
     place = "external (RECOLLECT_DATABASE_URL)" if settings.database_url else f"embedded, in {where(settings)}"
     async with AsyncExitStack() as resources:
         try:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,15 +13,26 @@ from recollect.doors.cli.one_command import with_engine
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.import_report import Progress, Report
+from recollect.inference.failures import FAILURES
 
 
 def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
     """Import a file and tell what came of it; whether something was refused."""
     if user is not None and origin != "mem0":
         raise Invalid("--user says whose memories of mem0 are that name nobody: it goes with --from mem0")
-    report = with_engine(lambda engine: _import(engine, path, namespace, origin, user))
-    _tell(report)
+    report, waiting = with_engine(lambda engine: _import_and_index(engine, path, namespace, origin, user))
+    _tell(report, waiting)
     return report.refused > 0
+
+
+async def _import_and_index(
+    engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None
+) -> tuple[Report, int]:
+    """What came of it, and how much waits for its meaning: nothing of a short file, unless its model fails."""
+    report = await _import(engine, path, namespace, origin, user)
+    with suppress(*FAILURES):
+        await engine.indexer.flush_if_short(report.namespace)
+    return report, await engine.indexer.waiting(report.namespace)
 
 
 async def _import(engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None) -> Report:
@@ -58,7 +69,7 @@ def _progress(path: Path) -> Iterator[Progress | None]:
         bar.update(size - bar.pos)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: Report, waiting: int) -> None:
     for refusal in report.refusals:
         click.echo(f"{refusal.place}: {refusal.reason}", err=True)
     if report.refused > len(report.refusals):
@@ -69,5 +80,5 @@ def _tell(report: Report) -> None:
         f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
         f"{report.refused:,} refused."
     )
-    if report.added:
+    if waiting:
         click.echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")

@@ -15,7 +15,7 @@ EXIT_USAGE = 2
 EXIT_DRIFT = 3
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="recollect")
 def cli() -> None:
     """Recollect: memory for AI agents.
@@ -126,7 +126,10 @@ def remember(text: str, user: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--explain", is_flag=True, help="Show the parts of every score.")
 def recall(question: str, **options: Any) -> None:
-    """Recall what answers QUESTION, by words and by meaning together."""
+    """Recall what answers QUESTION, by words and by meaning together, the best first.
+
+    The scores put one answer in order; between two questions they say nothing.
+    """
     from recollect.doors.cli import memory
 
     memory.recall(question, **options)

@@ -101,7 +101,8 @@ class _AnnouncingServer(uvicorn.Server):
 
 def _announce(listener: socket.socket, settings: Settings) -> None:
     url = _url(listener)
-    click.echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs\nMCP:     {url}{PATH}")
+    click.echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
+    click.echo(f"MCP:     {url}{PATH}, for MCP clients")
     click.echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
 
 

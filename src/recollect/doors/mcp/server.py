@@ -11,7 +11,10 @@ from mcp.server.subscriptions import SubscriptionBus
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import InputRequiredResult, Resource, ResourceTemplate
 from pydantic import AnyUrl
-from starlette.routing import BaseRoute
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import __version__
 from recollect.doors.caller import Caller, caller_of
@@ -85,6 +88,10 @@ def quiet_sdk(level: str) -> None:
     logging.getLogger("mcp").setLevel("INFO" if level == "DEBUG" else "WARNING")
 
 
+EVENTS = "text/event-stream"
+NOT_BY_HAND = f"This address is for MCP clients: give it to one, or ask by POST with the header Accept: {EVENTS}"
+
+
 def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRoute]:
     """Streamable HTTP at `/mcp`, for an application that runs `server.session_manager` in its lifespan.
 
@@ -97,4 +104,19 @@ def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRout
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         **({"stateless_http": True} | session_options),
     )
+    for route in app.routes:
+        if isinstance(route, Route):
+            route.app = _for_clients(route.app)
     return list(app.routes)
+
+
+def _for_clients(app: ASGIApp) -> ASGIApp:
+    """Tell people who open the address by hand what it is: to them, the stream of events would only seem to hang."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET" and EVENTS not in Headers(scope=scope).get("accept", ""):
+            await JSONResponse({"detail": NOT_BY_HAND}, 406)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return answer

@@ -99,8 +99,8 @@ class Gate:
         scope = request.scope
         try:
             _check_length(headers)
-            request.namespace = await self._admitted(scope, headers)
-            scope.setdefault("state", {}).update(namespace=request.namespace, request_id=request.id)
+            namespace = await self._admitted(scope, headers)
+            scope.setdefault("state", {}).update(namespace=namespace, request_id=request.id)
             await self._app(scope, _bounded(receive), request.answering(send))
         except (Turned, RecollectError) as refusal:
             await _refused(refusal)(scope, receive, request.answering(send))
@@ -174,7 +174,6 @@ class _Request:
 
     def __init__(self, scope: Scope, request_id: str, began: float, span: telemetry.Incoming) -> None:
         self.id = request_id
-        self.namespace: str | None = None
         self.scope = scope
         self._began = began
         self._span = span
@@ -205,7 +204,9 @@ class _Request:
 
     def tell(self) -> None:
         """One line in the log. Ids in a path are the caller's own, so the route is told by its pattern."""
-        path = getattr(self.scope.get("route"), "path_format", None) or ("/mcp" if self.scope["path"] == "/mcp" else None)
+        path = getattr(self.scope.get("route"), "path_format", None) or (
+            "/mcp" if self.scope["path"] == "/mcp" else None
+        )
         door = "mcp" if path == "/mcp" else "rest"
         seconds = time.perf_counter() - self._began
         self._span.answered(self.scope["method"], self.scope["scheme"], path, door, self._status, seconds)
@@ -218,7 +219,8 @@ class _Request:
             self._status or "no answer",
             extra={
                 "request_id": self.id,
-                "namespace": self.namespace,
+                # Where the body names the user, the route has found it out.
+                "namespace": self.scope.get("state", {}).get("namespace"),
                 "door": door,
                 "ms": round(seconds * 1000, 1),
             },

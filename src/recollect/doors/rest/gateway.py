@@ -8,7 +8,6 @@ from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.caller import Caller
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.errors import AccessDenied
@@ -159,7 +158,7 @@ class ResourceAnswer(BaseModel):
 async def search_memories(request: Request, body: SearchRequest) -> SearchAnswer:
     """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
     caller = calling(request)
-    owner = await _owner(caller, body)
+    owner = await _owner(request, body)
     found = await caller.engine.gateway.search(
         owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
     )
@@ -171,7 +170,7 @@ async def add_memories(request: Request, body: AddRequest) -> AddAnswer:
     """Append messages to a chat. To send the same ones again is safe: each is stored once."""
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
-    added = await caller.engine.gateway.add(await _owner(caller, body), body.session_id, said)
+    added = await caller.engine.gateway.add(await _owner(request, body), body.session_id, said)
     return AddAnswer(session_id=body.session_id, added=added.added, duplicates=added.duplicates)
 
 
@@ -179,7 +178,7 @@ async def add_memories(request: Request, body: AddRequest) -> AddAnswer:
 async def flush_memories(request: Request, body: FlushRequest) -> FlushAnswer:
     """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
     caller = calling(request)
-    await caller.engine.gateway.flush(await _owner(caller, body), body.session_id)
+    await caller.engine.gateway.flush(await _owner(request, body), body.session_id)
     return FlushAnswer(session_id=body.session_id)
 
 
@@ -191,7 +190,7 @@ async def flush_memories(request: Request, body: FlushRequest) -> FlushAnswer:
 async def put_resource(request: Request, body: ResourceRequest, response: Response) -> ResourceAnswer:
     """Store a text under a URI, for the scope `resources`; the same URI again replaces it."""
     caller = calling(request)
-    owner = await _owner(caller, body)
+    owner = await _owner(request, body)
     put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
     if put.resource.replaced:
         response.status_code = 200
@@ -202,11 +201,13 @@ async def put_resource(request: Request, body: ResourceRequest, response: Respon
 WITH_USER_KEY = frozenset(route.path for route in router.routes if isinstance(route, APIRoute))
 
 
-async def _owner(caller: Caller, body: Identified) -> Owner:
+async def _owner(request: Request, body: Identified) -> Owner:
     """Whom the credential in the body names. The gate lets these routes in without a key, but not with another's."""
+    caller = calling(request)
     user = await caller.engine.access.user_of(body.user_id, body.user_key.get_secret_value())
     if caller.namespace not in (None, user.namespace):
         raise AccessDenied(NOT_ADMITTED)
+    request.state.namespace = user.namespace
     return Owner.of(user, body.app_id, body.project_id)
 
 
@@ -228,7 +229,7 @@ def _result(found: Found, owner: Owner) -> Result:
         id=memory.id,
         session_id=found.session_id,
         text=memory.text,
-        score=memory.similarity,
+        score=round(memory.similarity, 4),
         source_scope=found.source_scope,
         resource_uri=None if resource is None else resource.uri,
         raw={name: value for name, value in raw.items() if value is not None},

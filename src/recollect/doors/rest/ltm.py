@@ -145,7 +145,7 @@ class MemoryResponse(BaseModel):
             metadata=metadata,
             created_at=memory.created_at,
             updated_at=memory.updated_at,
-            score=score,
+            score=None if score is None else round(score, 4),
         )
 
 
