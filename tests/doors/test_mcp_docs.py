@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from recollect.doors.mcp.server import PATH
@@ -13,7 +14,7 @@ from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import embedded
 from tests.contracts.schemas import COGNITIVE, CONTEXT
-from tests.mcp_servers import RECOLLECT, over_stdio
+from tests.mcp_servers import RECOLLECT, over_stdio, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)]
@@ -49,6 +50,16 @@ async def test_a_configured_header_has_a_key_as_keys_create_makes_them(engine: E
     (headers,) = [each["headers"] for each in SERVERS if "headers" in each]
     prefix = headers["Authorization"].removesuffix("...")
     assert prefix == "Bearer " + (await engine.access.create_key(namespace, None)).secret[:3]
+
+
+def test_a_plain_request_is_answered(server: embedded.Lease, namespace: str, tmp_path: Path) -> None:
+    remember, recall = [shlex.split(line) for line in re.findall(r"^curl .*$", PAGE, re.M)]
+    with (tmp_path / "log").open("w") as log, serving(namespace, log) as url:
+        for curl, expected in ((remember, "document:"), (recall, "The spare key is under the flowerpot.")):
+            assert curl[2] == f"http://127.0.0.1:8000{PATH}"
+            headers = dict([curl[4].split(": ")]) | {"Content-Type": "application/json"}
+            answer = httpx.post(url, headers=headers, content=curl[6], timeout=60)
+            assert expected in answer.text
 
 
 def test_the_tables_have_every_tool_and_resource() -> None:
