@@ -3,7 +3,6 @@
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Literal
-from urllib.parse import quote
 from uuid import UUID
 
 import httpx
@@ -69,16 +68,6 @@ async def test_adding_messages(http: httpx.AsyncClient) -> None:
     for message in (first, second):
         assert isinstance(message["timestamp"], float)
         assert began - 60 < message["timestamp"] < time.time() + 60
-
-
-@pytest.mark.parametrize("session_id", ["team/a b?", "messages", "a/messages", "ünï%2F"])
-async def test_a_session_may_have_any_name(http: httpx.AsyncClient, session_id: str) -> None:
-    session = "/stm/" + quote(session_id, safe="")
-    assert ok(await http.post(f"{session}/messages", json=EXAMPLE))["session_id"] == session_id
-    ok(await http.put(f"{session}/config", json=CONFIG_EXAMPLE))
-    assert len(ok(await http.get(f"{session}/messages"))["messages"]) == 2
-    assert ok(await http.get(f"{session}/context"))["session_id"] == session_id
-    assert ok(await http.delete(session)) == {"session_id": session_id, "deleted": True}
 
 
 async def test_retrieving_messages(http: httpx.AsyncClient) -> None:

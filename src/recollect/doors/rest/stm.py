@@ -132,7 +132,7 @@ class Configured(BaseModel):
     config: Config
 
 
-@router.post("/{session_id:path}/messages", summary="Add messages")
+@router.post("/{session_id}/messages", summary="Add messages")
 async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> Added:
     """Add messages to a session's buffer; a session begins with its first message."""
     caller = calling(request)
@@ -141,7 +141,7 @@ async def add_messages(request: Request, session_id: SessionId, body: NewMessage
     return Added(session_id=session_id, added=len(stored), messages=[Message.of(message) for message in stored])
 
 
-@router.get("/{session_id:path}/messages", summary="Retrieve messages")
+@router.get("/{session_id}/messages", summary="Retrieve messages")
 async def get_messages(
     request: Request,
     session_id: SessionId,
@@ -156,7 +156,7 @@ async def get_messages(
     return Messages(session_id=session_id, messages=[Message.of(message) for message in found])
 
 
-@router.get("/{session_id:path}/context", summary="Get the context window")
+@router.get("/{session_id}/context", summary="Get the context window")
 async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
@@ -173,14 +173,14 @@ async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     )
 
 
-@router.delete("/{session_id:path}", summary="Delete a session")
+@router.delete("/{session_id}", summary="Delete a session")
 async def delete_session(request: Request, session_id: SessionId) -> Deleted:
     """Delete a session and all its messages for good; `deleted` is false if there is none."""
     caller = calling(request)
     return Deleted(session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id))
 
 
-@router.put("/{session_id:path}/config", summary="Configure a session")
+@router.put("/{session_id}/config", summary="Configure a session")
 async def put_config(request: Request, session_id: SessionId, body: Config) -> Configured:
     """Set per-session strategy configuration; it takes the place of what was set before."""
     caller = calling(request)
