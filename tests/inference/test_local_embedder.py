@@ -338,6 +338,17 @@ def test_a_child_that_is_forked_while_a_model_loads_can_load_its_own() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+async def test_work_that_cannot_begin_for_another_reason_is_not_taken_for_the_end(
+    fresh: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(fresh._documents, "submit", no_thread)
+    with pytest.raises(RuntimeError, match="new thread"):
+        await fresh.embed_documents(["anything"])
+
+
 async def test_at_the_end_of_the_process_it_says_that_it_is_closed(fresh: LocalEmbedder) -> None:
     fresh._documents.shutdown()  # as Python does before it calls whoever wants to be called at exit
     with pytest.raises(Closed, match="The process ends"):

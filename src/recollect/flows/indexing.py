@@ -70,6 +70,8 @@ class Indexer:
         for namespace in await self._passages.namespaces_with_work(self._database):
             try:
                 done += await self._batch(namespace)
+            except Closed:
+                raise
             except RecollectError as problem:
                 # A namespace whose budget is spent, or whose provider is down, must not keep the others waiting.
                 _log.warning("Indexing of namespace %s is interrupted: %s", namespace, problem)

@@ -135,9 +135,10 @@ class LocalEmbedder:
         self._check_open()
         try:
             under_way = asyncio.get_running_loop().run_in_executor(worker, work)
-        except (
-            RuntimeError
-        ) as problem:  # Python takes no more work at the end of the process, before it calls our close
+        except RuntimeError as problem:
+            if "shutdown" not in str(problem):
+                raise
+            # Python takes no more work at the end of the process, before it calls our close.
             raise Closed("The process ends: what waits for its meaning is for the next one.") from problem
         return await under_way
 

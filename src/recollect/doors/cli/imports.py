@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,10 +10,10 @@ import click
 
 from recollect.doors.cli.export import STANDARD
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import give_meaning
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.import_report import Progress, Report
-from recollect.inference.failures import FAILURES
 
 
 def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
@@ -30,8 +30,7 @@ async def _import_and_index(
 ) -> tuple[Report, int]:
     """What came of it, and how much waits for its meaning: nothing of a short file, unless its model fails."""
     report = await _import(engine, path, namespace, origin, user)
-    with suppress(*FAILURES):
-        await engine.indexer.flush_if_short(report.namespace)
+    await give_meaning(engine.indexer, report.namespace)
     return report, await engine.indexer.waiting(report.namespace)
 
 

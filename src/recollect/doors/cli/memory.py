@@ -12,10 +12,9 @@ import click
 
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import print_json, shortened
+from recollect.doors.cli.printing import give_meaning, print_json, shortened
 from recollect.engine import Engine
 from recollect.flows.recall import Memory, Recollection
-from recollect.inference.failures import FAILURES
 from recollect.memory.memories import Holder
 from recollect.memory.search import Scope
 
@@ -60,7 +59,7 @@ def recall(
 async def _document(engine: Engine, text: str) -> UUID:
     namespace = engine.settings.namespace
     document_id = await engine.remember.document(namespace, text, None, None)
-    await _give_meaning(engine)
+    await give_meaning(engine.indexer, namespace)
     return document_id
 
 
@@ -68,15 +67,8 @@ async def _memory(engine: Engine, text: str, user: str) -> UUID:
     added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
     if added.what == "existing":
         click.echo("It was known already: nothing was added.", err=True)
-    await _give_meaning(engine)
+    await give_meaning(engine.indexer, engine.settings.namespace)
     return added.memory.id
-
-
-async def _give_meaning(engine: Engine) -> None:
-    try:
-        await engine.indexer.flush_if_short(engine.settings.namespace)
-    except FAILURES as problem:
-        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
 
 
 def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:

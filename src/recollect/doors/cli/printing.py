@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from recollect.flows.indexing import Indexer
+from recollect.inference.failures import FAILURES
 
 
 def print_json(document: Any) -> None:
@@ -18,6 +19,14 @@ async def indexed(indexer: Indexer, namespace: str) -> None:
     waiting = await indexer.waiting(namespace)
     with click.progressbar(length=waiting, label="Indexing", show_pos=True) as bar:
         await indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
+
+
+async def give_meaning(indexer: Indexer, namespace: str) -> None:
+    """Index what was just stored, if that is soon done; what stands in the way is told, and takes nothing away."""
+    try:
+        await indexer.flush_if_short(namespace)
+    except FAILURES as problem:
+        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
 
 
 def shortened(text: str, most: int) -> str:
