@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,12 @@ def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(
         with pytest.raises(BrokenPipeError):
             runner.run(doctor._print_findings())
     assert failures == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another account")
+def test_doctor_tells_root_whose_programs_can_reach_the_server(settings: Settings) -> None:
+    result = run("doctor")
+    assert re.search(r"note +account +you are root, and the server runs as nobody", result.stdout), result.stdout
 
 
 def test_doctor_exits_with_one_and_says_what_is_missing_without_the_password(

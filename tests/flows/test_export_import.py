@@ -331,7 +331,7 @@ BAD_LINES = {
         "query must be text",
     ),
     "a huge id": (
-        '{"kind": "episode", "id": 9007199254740993, "query": "q", "reward": 1, "reflection": "r", '
+        '{"kind": "episode", "id": 1099511627777, "query": "q", "reward": 1, "reflection": "r", '
         '"created_at": "2024-01-01T00:00:00Z"}',
         "id must be between 1 and",
     ),

@@ -16,7 +16,8 @@ import pytest
 
 from recollect.errors import Misconfigured, Unavailable
 from recollect.storage import embedded, embedded_cluster
-from recollect.storage.embedded_home import Account, Home
+from recollect.storage.embedded_account import Account
+from recollect.storage.embedded_home import Home
 from tests.embedded_clients import (
     LOST,
     Client,
@@ -430,3 +431,49 @@ def link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
+
+
+@as_root
+def test_as_root_nothing_is_written_through_a_link_that_the_account_planted(place: Path, home: Path) -> None:
+    """The account owns the home, so it can put a link in any place of it at any moment."""
+    target = place / "target"
+    target.mkdir(mode=0o755)
+    (target / "PG_VERSION").write_text("18\n")
+    data, aside = home / "data", place / "aside"
+    data.rename(aside)
+    data.symlink_to(target)
+    try:
+        with pytest.raises(Unavailable, match="Permission denied"):
+            embedded.start(home)
+    finally:
+        data.unlink()
+        aside.rename(data)
+    assert [path.name for path in target.iterdir()] == ["PG_VERSION"]
+    assert {target.stat().st_uid, (target / "PG_VERSION").stat().st_uid} == {0}
+
+
+@as_root
+def test_as_root_a_home_that_another_user_linked_elsewhere_is_refused(place: Path) -> None:
+    """Anybody may put a link into a shared temporary directory, under a name that root is about to use."""
+    victim, link = place / "victim", place / "home"
+    victim.mkdir(mode=0o755)
+    link.symlink_to(victim)
+    os.lchown(link, 12345, 12345)
+    with pytest.raises(Misconfigured, match="is a link that another user made"):
+        embedded.start(link)
+    assert victim.stat().st_uid == 0
+    assert list(victim.iterdir()) == []
+
+
+def test_a_home_may_be_reached_through_a_link_of_ones_own(place: Path, home: Path) -> None:
+    link = place / "link"
+    link.symlink_to(home)
+    with embedded.start(link) as lease:
+        assert lease.connection.socket_dir == home / "run"
+
+
+def test_a_pipe_in_place_of_a_file_is_refused(place: Path) -> None:
+    os.mkfifo(place / "lease.lock")
+    (place / "lease.lock").chmod(0o666)
+    with pytest.raises(Misconfigured, match="is not a file"):
+        embedded.start(place)

@@ -7,8 +7,10 @@ import importlib.util
 import os
 import shutil
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from recollect.errors import Misconfigured, Unavailable
 from recollect.storage.embedded_home import Home, private_directory
@@ -74,6 +76,12 @@ def installation() -> Path:
 def prepare(home: Home) -> Path:
     """Everything `postgres` needs before it can start; answers with the program."""
     programs = _programs(home)
+    with home.account.files():
+        _prepare_data(home, programs)
+    return programs / "postgres"
+
+
+def _prepare_data(home: Home, programs: Path) -> None:
     private_directory(home.sockets, home.account)
     for leftover in home.path.glob(f"data{_PARTIAL}*"):
         # The initdb of a killed client may still be writing into it; what stays now goes at the next start.
@@ -87,7 +95,6 @@ def prepare(home: Home) -> Path:
             "or set RECOLLECT_DATABASE_URL to a server that can read it."
         )
     _write_settings(home)
-    return programs / "postgres"
 
 
 def _write_settings(home: Home) -> None:
@@ -150,9 +157,15 @@ def _programs(home: Home) -> Path:
     if not home.account.is_another or _can_run(home, original / "bin"):
         return original / "bin"
     copy = home.path / "server" / importlib.metadata.version(_WHEEL)
-    if not copy.is_dir():
+    with home.account.files():
+        if copy.is_dir():
+            return copy / _PACKAGE / _INSTALLATION / "bin"
         private_directory(copy.parent, home.account)
-        _copy_installation(original, copy)
+    # Read with the rights of root, written with those of the account.
+    with tempfile.TemporaryFile() as packed:
+        _pack_installation(original, packed)
+        with home.account.files():
+            _unpack_installation(packed, copy)
     return copy / _PACKAGE / _INSTALLATION / "bin"
 
 
@@ -162,24 +175,29 @@ def _can_run(home: Home, programs: Path) -> bool:
     return False
 
 
-def _copy_installation(original: Path, copy: Path) -> None:
-    """Copy under a temporary name, then rename; programs find their libraries by the relative place of both."""
+def _pack_installation(original: Path, packed: BinaryIO) -> None:
+    """Programs find their libraries by the relative place of both."""
+    package = original.parent
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name in _NEEDED_DIRECTORIES:
+            tar.add(original / name, f"{_PACKAGE}/{_INSTALLATION}/{name}", filter=_readable)
+        for libraries in (package.with_name(f"{_PACKAGE}.libs"), package / ".dylibs"):
+            if libraries.is_dir():
+                tar.add(libraries, str(libraries.relative_to(package.parent)), filter=_readable)
+    packed.seek(0)
+
+
+def _readable(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The caller's umask may have closed the original; the home around the copy is private anyway."""
+    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+    return member
+
+
+def _unpack_installation(packed: BinaryIO, copy: Path) -> None:
+    """Unpack under a temporary name, then rename."""
     for leftover in copy.parent.glob(f"{_PARTIAL}*"):
         shutil.rmtree(leftover)
     partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=copy.parent))
-    package = original.parent
-    for name in _NEEDED_DIRECTORIES:
-        shutil.copytree(original / name, partial / _PACKAGE / _INSTALLATION / name, symlinks=True)
-    for libraries in (package.with_name(f"{_PACKAGE}.libs"), package / ".dylibs"):
-        if libraries.is_dir():
-            shutil.copytree(libraries, partial / libraries.relative_to(package.parent), symlinks=True)
-    _let_everybody_read(partial)
+    with tarfile.open(fileobj=packed, mode="r") as tar:
+        tar.extractall(partial, filter="data")
     partial.rename(copy)
-
-
-def _let_everybody_read(tree: Path) -> None:
-    """The caller's umask may have closed the copy, or the original; the home around it is private anyway."""
-    for path in (tree, *tree.rglob("*")):
-        if not path.is_symlink():
-            executable = path.is_dir() or path.stat().st_mode & 0o100
-            path.chmod(0o755 if executable else 0o644)

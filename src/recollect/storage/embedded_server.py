@@ -12,8 +12,9 @@ import asyncpg
 from recollect.errors import Unavailable
 from recollect.storage import embedded_cluster as cluster
 from recollect.storage import reaper
+from recollect.storage.embedded_account import clean_environment
 from recollect.storage.embedded_address import Address
-from recollect.storage.embedded_home import Home, clean_environment
+from recollect.storage.embedded_home import Home
 from recollect.storage.embedded_locks import FileLock
 from recollect.storage.failures import translated
 
@@ -155,8 +156,9 @@ async def _furnish(home: Home) -> None:
 
 
 def _rotate_log(home: Home) -> None:
-    if home.log.exists() and home.log.stat().st_size > _LOG_BYTES:
-        home.log.replace(home.log.with_name(f"{home.log.name}.1"))
+    with home.account.files():
+        if home.log.exists() and home.log.stat().st_size > _LOG_BYTES:
+            home.log.replace(home.log.with_name(f"{home.log.name}.1"))
 
 
 def _last_words(home: Home) -> str:

@@ -1,11 +1,13 @@
 """`recollect doctor`: what works, what is missing and how to fix it, in plain words."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -85,6 +87,8 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
             yield Finding("missing", "database", f"{place}: {problem}")
             return
         yield Finding("ok", "database", f"{place}, PostgreSQL {versions.postgres}")
+        if settings.database_url is None and os.geteuid() == 0:
+            yield _account(Path(where(settings)))
         yield Finding("ok", "extension", f"pgvector {versions.pgvector}")
         yield await _row_security(database)
         if missing_steps:
@@ -95,6 +99,21 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
         yield await _backlog(database, settings.namespace)
         yield await _space(database, settings)
         yield await _keys(database, settings)
+
+
+def _account(home: Path) -> Finding:
+    """Root hands the embedded server to another account; whatever else runs as that account can reach the server."""
+    from recollect.storage.embedded_account import DEDICATED, SHARED, is_shared
+
+    if is_shared(home.stat().st_uid):
+        return Finding(
+            "note",
+            "account",
+            f"you are root, and the server runs as {SHARED}, as other programs may: each of them can read everything. "
+            f"Make an account for it (`useradd --system {DEDICATED}`), give it {home} (`chown -R`), and run Recollect "
+            "as that account, so that HTTP is not served by root either",
+        )
+    return Finding("note", "account", "you are root: run Recollect as the account that owns the data instead")
 
 
 async def _row_security(database: Database) -> Finding:
