@@ -16,6 +16,15 @@ endif
 ifdef PORT
 export RECOLLECT_PORT := $(PORT)
 endif
+# A short form of the long targets, to see that they run: make fuzz QUICK=1
+ifdef QUICK
+export RECOLLECT_BENCH_QUICK := 1
+FUZZ_OPTIONS := --minutes 0.5 --cases 20
+SOAK_OPTIONS := --seconds 30 --users 14
+BENCH_OPTIONS := --out .tools/quick-benchmarks.md
+LOCK := .tools/quick.lock
+endif
+LOCK ?= requirements.lock
 # One more than cores: tests of servers and of kills wait a good deal.
 TEST_PROCESSES ?= 3
 
@@ -37,10 +46,10 @@ conformance: $(READY) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance
 
 fuzz: $(READY) ## Ask the REST door ten minutes of strange questions.
-	$(RUN)python -m tests.fuzz
+	$(RUN)python -m tests.fuzz $(FUZZ_OPTIONS)
 
 soak: $(READY) ## Ten minutes of every door at once, with faults.
-	$(RUN)python -m tests.soak
+	$(RUN)python -m tests.soak $(SOAK_OPTIONS)
 
 lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
 	$(RUN)ruff format --check $(CHECKED)
@@ -49,11 +58,11 @@ lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
 	$(RUN)lint-imports
 
 bench: $(READY) ## Measure speed, as ratios in one run.
-	$(RUN)python -m benchmarks
+	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
 lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.toml.
 	$(UV) pip compile -q pyproject.toml --group dev --all-extras --universal --generate-hashes --no-header \
-		--python-version 3.11 -o requirements.lock
+		--python-version 3.11 -o $(LOCK)
 
 clean: ## Remove what set-up made. Your data stays.
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

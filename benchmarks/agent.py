@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from benchmarks.report import Report, percentiles
+from benchmarks.sizes import sized
 from recollect.agent.config import AgentConfig, MemoryConfig
 from recollect.agent.loader import EngineLoader
 from recollect.agent.messages import Event, Finished, Message, TextDelta, ToolSpec
 from recollect.agent.session_search import SessionSearch
 
 TURNS = 200
-RUNS = 200
+RUNS = sized(200, 10)
 SESSION = "bench"
 ANSWER = "It is on Friday, at nine, in the large room on the second floor. " * 8
 

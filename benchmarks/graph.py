@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.report import Report, percentiles
+from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 
-SIZES = {10_000: 50_000, 100_000: 500_000}
-HUB_EDGES = 10_000
-LEAVES = 400
-WALKS = 200
+SIZES = {sized(10_000): sized(50_000), sized(100_000): sized(500_000)}
+HUB_EDGES = sized(10_000)
+LEAVES = sized(400, 20)
+WALKS = sized(200, 5)
 STEPS = 5
 HUB = "hub"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.recall import fill, question, sentence
 from benchmarks.report import Report, percentiles
+from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.language import bm25
@@ -13,11 +14,11 @@ from recollect.memory.passages import Source, analyse
 from recollect.memory.passages import _Sql as passages_sql
 from recollect.storage.sql import Query
 
-INSIGHTS = 10_000
-MESSAGES = 100_000
+INSIGHTS = sized(10_000)
+MESSAGES = sized(100_000)
 CHUNK = 5_000
-SEARCHES = 200
-WRITES = 100
+SEARCHES = sized(200, 5)
+WRITES = sized(100, 5)
 
 ADD_INSIGHTS = Query(
     "bench.insights",

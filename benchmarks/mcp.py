@@ -9,13 +9,14 @@ from uuid import uuid4
 from mcp import Client, StdioServerParameters
 
 from benchmarks.report import Report, seconds_per_call
+from benchmarks.sizes import sized
 from benchmarks.spine import set_namespace_everywhere
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.memory import sessions
 
-ROUNDS = 7
-CALLS = 200
+ROUNDS = sized(7, 2)
+CALLS = sized(200, 5)
 
 BARE_SERVER = """
 from mcp.server.mcpserver import MCPServer

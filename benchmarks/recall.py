@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Report, percentiles
+from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.flows.remember import Line, Remember, Turn
@@ -24,15 +25,15 @@ from recollect.memory.passages import _Sql as passages_sql
 from recollect.memory.search import Meaning, Scope, Search
 from recollect.storage.database import Transaction
 
-TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES", "1000000"))
-OWNERS = {"owner-1k": 1_000, "owner-10k": 10_000, "owner-100k": 100_000}
-CROWD_SIZE = 1_000
+TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES") or sized(1_000_000))
+OWNERS = {"owner-1k": sized(1_000), "owner-10k": sized(10_000), "owner-100k": sized(100_000)}
+CROWD_SIZE = sized(1_000)
 CHUNK = 5_000
 VOCABULARY = 30_000
 BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
-QUESTIONS = 60
+QUESTIONS = sized(60, 5)
 WRITERS = 16
-WRITES = 600
+WRITES = sized(600, 32)
 
 _chance = random.Random(7)
 _words = [f"{_chance.choice('bcdfgklmnprst')}{_chance.choice('aeiou')}{n:x}" for n in range(VOCABULARY)]
@@ -114,7 +115,7 @@ async def fill(
 
 
 async def latency(report: Report, engine: Engine) -> None:
-    await fill(engine, "alone", {"owner-10k": 10_000})
+    await fill(engine, "alone", {"owner-10k": OWNERS["owner-10k"]})
     await measure(report, engine, "alone", "owner-10k", "10k passages, alone in the table", "")
     crowd = {f"crowd-{n}": CROWD_SIZE for n in range((TOTAL - sum(OWNERS.values())) // CROWD_SIZE)}
     await fill(engine, "shared", OWNERS | crowd)

@@ -15,17 +15,18 @@ from uuid import UUID
 from benchmarks import recall
 from benchmarks.http_load import get, post, requests_per_second
 from benchmarks.report import Report
+from benchmarks.sizes import sized
 from benchmarks.spine import TEXT
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.memory.memories import Holder
 
 CONNECTIONS = 32
-REQUESTS = 1500
-ROUNDS = 9
+REQUESTS = sized(1500, 64)
+ROUNDS = sized(9, 2)
 SESSIONS = 64
-MEMORIES, USERS = 100_000, 1_000
-SEARCHES = 100
+MEMORIES, USERS = sized(100_000), sized(1_000)
+SEARCHES = sized(100, 5)
 
 # As if each had been added by a request of its own.
 MEMORY_ROWS = """

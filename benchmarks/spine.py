@@ -8,14 +8,15 @@ from typing import Any
 from uuid import uuid4
 
 from benchmarks.report import Report, percentiles, ratio
+from benchmarks.sizes import sized
 from recollect import MemoryManager, Settings
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
 from recollect.memory import log, passages, sessions
 
-CONVERSATIONS = 100
-INTERACTIONS = 40
-LONG_CONVERSATION = 1_000_000
+CONVERSATIONS = sized(100, 4)
+INTERACTIONS = sized(40, 4)
+LONG_CONVERSATION = sized(1_000_000)
 TEXT = "The user prefers a window seat and would rather fly in the morning than late at night."
 (EXCERPT,) = passages.analyse(TEXT)
 WEIGHTS = EXCERPT.weights
@@ -52,7 +53,7 @@ async def messages_one_by_one(report: Report, memory: MemoryManager, engine: Eng
         async with engine.database._pool.acquire() as connection:
             await raw_append(connection, str(session), [("user", TEXT)])
 
-    speed, theirs, own = await ratio(raw, ours, 200)
+    speed, theirs, own = await ratio(raw, ours, sized(200, 5))
     report.add(
         "store_message, ratio to raw asyncpg", f"{speed:.2f} ({own * 1e3:.2f} / {theirs * 1e3:.2f} ms)", ">= 0.6"
     )
@@ -69,7 +70,7 @@ async def history(report: Report, memory: MemoryManager, engine: Engine) -> None
         async with engine.database._pool.acquire() as connection:
             assert len(await connection.fetch(log._Sql.recent.text, "default", str(session), 20)) == 20
 
-    speed, theirs, own = await ratio(raw, ours, 300)
+    speed, theirs, own = await ratio(raw, ours, sized(300, 5))
     report.add(
         "get_conversation_history(20), ratio to raw asyncpg",
         f"{speed:.2f} ({own * 1e3:.2f} / {theirs * 1e3:.2f} ms)",
@@ -124,7 +125,7 @@ async def long_conversation(report: Report, engine: Engine) -> None:
                 assert len(await engine.capabilities.log.recent(db, session, 20)) == 20
 
         await percentiles(last_twenty, 100)
-        p50, p95 = await percentiles(last_twenty, 1000)
+        p50, p95 = await percentiles(last_twenty, sized(1000))
         report.add(f"last 20 of {count:,} messages", f"p50 {p50:.2f} ms, p95 {p95:.2f} ms", "the same")
 
 

@@ -1,5 +1,6 @@
 """`make fuzz`: the long run. The short one is in the test suite."""
 
+import argparse
 import os
 import sys
 import tempfile
@@ -8,20 +9,21 @@ from pathlib import Path
 from tests.fuzz import fuzz
 from tests.mcp_servers import serving
 
-CASES_OF_EACH_ROUTE = 1000
-MINUTES = 10
 
-
-def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="recollect-fuzz-", ignore_cleanup_errors=True) as home:
-        os.environ["RECOLLECT_TEST_HOME"] = home
-        Path(home).chmod(0o755)
-        with (Path(home) / "log").open("w") as log, serving("fuzz", log) as url:
-            outcome = fuzz(
-                url.removesuffix("/mcp"), "-n", str(CASES_OF_EACH_ROUTE), "--max-time", str(MINUTES * 60), "-w", "2"
-            )
+def main(minutes: float, cases: int) -> int:
+    with tempfile.TemporaryDirectory(prefix="recollect-fuzz-", ignore_cleanup_errors=True) as place:
+        Path(place).chmod(0o755)
+        os.environ["RECOLLECT_TEST_HOME"] = f"{place}/home"
+        with (Path(place) / "log").open("w") as log, serving("fuzz", log) as url:
+            options = ("-n", str(cases), "--max-time", str(round(minutes * 60)), "-w", "2")
+            outcome = fuzz(url.removesuffix("/mcp"), *options)
     print(outcome.report)
-    return 0 if outcome.passed else 1
+    return 0 if outcome.passed and outcome.cases else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--cases", type=int, default=1000, help="of each route (default: 1000)")
+    given = parser.parse_args()
+    sys.exit(main(given.minutes, given.cases))
