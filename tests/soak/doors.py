@@ -166,6 +166,7 @@ class Gateway:
     chat: str
     library: MemoryManager
     clock: int = 0
+    stored_as: str = ""
 
     @classmethod
     async def enter(cls, http: httpx.AsyncClient, library: MemoryManager, user: str) -> "Gateway":
@@ -175,11 +176,11 @@ class Gateway:
     async def write(self, text: str) -> None:
         self.clock += 1
         said = [{"sender_id": self.user, "role": "user", "timestamp": self.clock, "content": text}]
-        await self._post("/memories/add", session_id=self.chat, messages=said)
+        self.stored_as = (await self._post("/memories/add", session_id=self.chat, messages=said))["stored_as"]
 
     async def read(self) -> list[str]:
         """What a gateway chat holds is read through another door: it is the same session."""
-        return await _logged(self.library, self.chat)
+        return await _logged(self.library, self.stored_as)
 
     async def ask(self, question: str) -> int:
         return len((await self._post("/memories/search", query=question, scope=["all_user_memory"]))["results"])

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from recollect import checks
+from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.remember import Line
 from recollect.flows.summarising import Summariser, Summary
 from recollect.flows.window_stores import WindowStore
@@ -57,7 +58,7 @@ class ContextWindow:
 
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
         """Append messages, checked by their door; a session that does not exist begins with them."""
-        checks.identifier(session_id, "session_id")
+        refuse_stored_chat(checks.identifier(session_id, "session_id"))
         return await self._store.add(namespace, session_id, lines) if lines else []
 
     async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[Windowed]:
@@ -80,7 +81,7 @@ class ContextWindow:
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> WindowConfig:
         """Set what holds for this session, over all that was set before; None follows the defaults."""
-        checks.identifier(session_id, "session_id")
+        refuse_stored_chat(checks.identifier(session_id, "session_id"))
         for value, name in ((config.max_messages, "max_messages"), (config.max_tokens, "max_tokens")):
             if value is not None:
                 checks.positive(value, name)

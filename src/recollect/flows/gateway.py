@@ -1,21 +1,20 @@
 """The gateway: chats and resources of one user in one app and project, and recall among them."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from recollect import checks
-from recollect.errors import Conflict, Invalid, NotFound
+from recollect.errors import Invalid, NotFound
 from recollect.flows.access import User
+from recollect.flows.chat_ids import CHAT, mark
 from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.indexing import Indexer
 from recollect.flows.recall import Memory, Recall
-from recollect.flows.remember import Line, Remember, SessionTaken, Turn
+from recollect.flows.remember import Line, Remember, Turn
 from recollect.identifiers import uuid_at
 from recollect.memory.passages import Passages, Source
 from recollect.memory.resources import Resource, Resources
@@ -30,22 +29,17 @@ CURRENT_CHAT, RESOURCES, ALL_USER_MEMORY = SCOPES = ("current_chat", "resources"
 """Where to search, the narrowest first."""
 
 ROLES = ("user", "assistant")
-CHAT = "chat:"
 
 DEFAULT_TOP_K = 8
 MAX_TOP_K = 100
 MAX_MESSAGES = 1000
 MAX_URI_CHARACTERS = 2048
 MAX_SESSION_CHARACTERS = 230
-"""What a stored session id may have, less the mark of an owner."""
+"""What a stored session id may have, less the mark of an owner, rounded down."""
 LAST_TIMESTAMP = 253_402_300_799_999
 """The end of the year 9999, the last that a datetime can say."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MARKED = re.compile(r"@[0-9a-f]{16}\Z")
-
-# Somebody else may take a chat's id between our look and our write, and give it back.
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +65,12 @@ class Owner:
 
     @property
     def mark(self) -> str:
-        """What follows the id of a chat in the log where somebody else has a session of that id."""
-        return "@" + sha256(json.dumps([self.user_id, self.realm]).encode()).hexdigest()[:16]
+        """What follows the ids of this owner's chats in the log."""
+        return mark(self.user_id, self.realm)
+
+    def stored(self, session_id: str) -> str:
+        """The id of a chat in the log: one that no other user, app, project or door can have."""
+        return session_id + self.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """How many messages were new, and how many were there already."""
+    """How many messages were new, how many were there already, and the id that other doors know the chat by."""
 
     added: int
     duplicates: int
+    stored_as: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,24 +166,18 @@ class Gateway:
         checks.between(len(messages), 1, MAX_MESSAGES, "the number of messages")
         for message in messages:
             _check(message)
-        for _ in range(_ATTEMPTS):
-            stored, _exists = await self._stored(owner, session_id)
-            lines = tuple(_line(stored, message) for message in messages)
-            try:
-                turn = Turn(stored, lines, opens_for=owner.user_id, realm=owner.realm)
-                written = await self._remember.turn(owner.namespace, turn)
-            except SessionTaken:
-                continue
-            return Added(len(written), len(messages) - len(written))
-        raise Conflict(f"Session {session_id} is taken by somebody else: choose another id")
+        stored = owner.stored(session_id)
+        lines = tuple(_line(stored, message) for message in messages)
+        turn = Turn(stored, lines, opens_for=owner.user_id, realm=owner.realm)
+        written = await self._remember.turn(owner.namespace, turn)
+        return Added(len(written), len(messages) - len(written), stored)
 
     async def flush(self, owner: Owner, session_id: str) -> None:
         """Return when everything that was added to a chat is found by its meaning."""
         _check_session_id(session_id)
-        stored, exists = await self._stored(owner, session_id)
-        if not exists:
+        if not await self._exists(owner, session_id):
             raise NotFound(f"This user has no session {session_id} in this app and project: add messages to it first")
-        await self._indexer.flush_session(owner.namespace, owner.user_id, stored)
+        await self._indexer.flush_session(owner.namespace, owner.user_id, owner.stored(session_id))
 
     async def put_resource(
         self,
@@ -229,29 +222,20 @@ class Gateway:
             if conversation_id is None:
                 raise Invalid(f"conversation_id is missing: the scope {CURRENT_CHAT} searches the chat that it names")
             checks.identifier(conversation_id, "conversation_id")
-            stored, exists = await self._stored(owner, _check_session_id(CHAT + conversation_id))
-            if exists:
-                places[CURRENT_CHAT] = Scope(owner=owner.user_id, session_id=stored, realm=owner.realm)
+            chat = _check_session_id(CHAT + conversation_id)
+            if await self._exists(owner, chat):
+                places[CURRENT_CHAT] = Scope(owner=owner.user_id, session_id=owner.stored(chat), realm=owner.realm)
         if RESOURCES in scopes:
             places[RESOURCES] = Scope(owner=owner.user_id, kinds=("resource",), realm=owner.realm)
         if ALL_USER_MEMORY in scopes:
             places[ALL_USER_MEMORY] = Scope(owner=owner.user_id, realm=owner.realm)
         return places
 
-    async def _stored(self, owner: Owner, session_id: str) -> tuple[str, bool]:
-        """Under which id a chat of this owner is in the log, or would be, and whether it is.
-
-        Its own id, so that every other door knows it by that; with the owner's mark if somebody else was there first.
-        An id that looks marked gets a mark always, so that nobody takes the one that another will need.
-        """
-        marked = session_id + owner.mark
-        candidates = [marked] if _MARKED.search(session_id) else [marked, session_id]
+    async def _exists(self, owner: Owner, session_id: str) -> bool:
+        """Whether this owner has added to a chat."""
+        stored = owner.stored(session_id)
         async with self._database.reading(owner.namespace) as db:
-            holders = await self._sessions.holders(db, candidates)
-        for candidate in candidates:
-            if holders.get(candidate) == Holder(owner.user_id, owner.realm):
-                return candidate, True
-        return (marked if candidates[-1] in holders else candidates[-1]), False
+            return (await self._sessions.holders(db, [stored])).get(stored) == Holder(owner.user_id, owner.realm)
 
     async def _shown(self, owner: Owner, best: Sequence[tuple[str, Memory]]) -> list[Found]:
         ids = [UUID(memory.id) for _, memory in best if memory.kind == "resource"]
@@ -272,6 +256,8 @@ class Gateway:
 
 def _check_session_id(session_id: str) -> str:
     checks.identifier(session_id, "session_id")
+    if not session_id.startswith(CHAT) or session_id == CHAT:
+        raise Invalid(f"session_id must be {CHAT} and the id of the conversation, {CHAT}7f3a for example")
     if len(session_id) > MAX_SESSION_CHARACTERS:
         raise Invalid(f"session_id is longer than {MAX_SESSION_CHARACTERS} characters")
     return session_id

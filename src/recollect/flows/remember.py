@@ -11,6 +11,7 @@ from uuid import UUID
 
 from recollect import telemetry
 from recollect.errors import Conflict, NotFound, RecollectError
+from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.log import Entry, Log, Message
@@ -51,7 +52,7 @@ class Turn:
     opens_for: str | None = None
     """Whose session this turn may open; None when the session must exist."""
     realm: str | None = None
-    """Where the session must be held by `opens_for`; None when anybody may hold it."""
+    """Where the session must be held by `opens_for`, for chats of the gateway; None at every other door."""
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
@@ -114,6 +115,8 @@ class Remember:
     @telemetry.memory_operation("create_memory", len)
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
+        if turn.realm is None:
+            refuse_stored_chat(turn.session_id)
         excerpts = await _excerpts_of(turn)
         messages = await self._turns.submit(namespace, _Analysed(turn, excerpts), turn.size())
         telemetry.messages_stored(len(messages))
@@ -124,6 +127,7 @@ class Remember:
         self, namespace: str, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
     ) -> Session:
         """Begin a session that has an owner."""
+        refuse_stored_chat(session_id)
         async with self._database.transaction(namespace) as tx:
             session = await self._sessions.create(tx, session_id, user_id, title, metadata)
         if session is None:

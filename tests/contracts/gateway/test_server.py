@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.gateway import Owner
 from recollect.flows.remember import Line, Turn
 from tests.gateway_clients import NOON, GatewayUser, new_user, said
 from tests.rest_servers import serving
@@ -52,6 +53,7 @@ async def test_a_turn_goes_in_and_comes_out_as_the_contract_has_it(anna: Gateway
         {"sender_id": "beaver", "role": "assistant", "timestamp": NOON + 1000, "content": "Noted."},
     ]
     added = await anna.ok(ADD, session_id="chat:7f3a", messages=messages, **where)
+    assert added.pop("stored_as").startswith("chat:7f3a@")
     assert added == {"session_id": "chat:7f3a", "added": 2, "duplicates": 0}
     assert await anna.ok(FLUSH, session_id="chat:7f3a", **where) == {"session_id": "chat:7f3a", "status": "flushed"}
     (first, second) = (await anna.ok(SEARCH, conversation_id="7f3a", **asked, **where))["results"]
@@ -231,7 +233,7 @@ async def test_a_repeated_add_stores_nothing_twice(engine: Engine, anna: Gateway
     assert (twice["added"], twice["duplicates"]) == (2, 3)
     other_chat = await anna.ok(ADD, session_id="chat:2", messages=messages)
     assert other_chat["added"] == 3
-    history = await engine.conversations.history(namespace, "chat:1", 10)
+    history = await engine.conversations.history(namespace, first["stored_as"], 10)
     assert [(message.position, message.content) for message in history.messages] == [
         (0, "One."),
         (1, "Two."),
@@ -268,8 +270,8 @@ async def test_many_identical_adds_at_once_store_one(engine: Engine, anna: Gatew
     assert sum(counts) == 4
     for user in (anna, bob):
         assert sorted(await user.texts("one two", "current_chat", conversation_id="1")) == ["One.", "Two."]
-    history = await engine.conversations.history(namespace, "chat:1", 10)
-    assert [(message.position, message.content) for message in history.messages] == [(0, "One."), (1, "Two.")]
+        history = await engine.conversations.history(namespace, Owner(namespace, user.user_id).stored("chat:1"), 10)
+        assert [(message.position, message.content) for message in history.messages] == [(0, "One."), (1, "Two.")]
 
 
 async def test_an_add_with_one_bad_message_stores_none(anna: GatewayUser) -> None:
@@ -279,36 +281,20 @@ async def test_an_add_with_one_bad_message_stores_none(anna: GatewayUser) -> Non
     assert await anna.found("a good message") == []
 
 
-async def test_other_doors_see_a_chat_and_the_gateway_sees_what_they_wrote(
+async def test_other_doors_see_a_chat_and_the_gateway_sees_what_they_wrote_for_the_user(
     engine: Engine, anna: GatewayUser, namespace: str
 ) -> None:
-    await anna.say("1", "Anna likes tea.")
-    history = await engine.conversations.history(namespace, "chat:1", 10)
+    stored = (await anna.say("1", "Anna likes tea."))["stored_as"]
+    history = await engine.conversations.history(namespace, stored, 10)
     assert history.conversation.user_id == "anna"
     assert [(m.role, m.speaker, m.content) for m in history.messages] == [("user", "anna", "Anna likes tea.")]
     assert history.messages[0].created_at.timestamp() * 1000 == NOON
-    await engine.conversations.record(namespace, "chat:1", "Is tea hot?", "Tea is hot.", None)
     await engine.remember.turn(namespace, Turn("talk", (Line("user", "Tea at five."),), opens_for="anna"))
+    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "Tea at six."),), opens_for="anna"))
     await engine.remember.turn(namespace, Turn("other", (Line("user", "Tea for bob."),), opens_for="bob"))
-    in_chat = ["Anna likes tea.", "Is tea hot?", "Tea is hot."]
-    assert sorted(await anna.texts("tea", "current_chat", conversation_id="1")) == in_chat
-    assert sorted(await anna.texts("tea")) == sorted([*in_chat, "Tea at five."])
+    assert await anna.texts("tea", "current_chat", conversation_id="1") == ["Anna likes tea."]
+    assert sorted(await anna.texts("tea")) == ["Anna likes tea.", "Tea at five.", "Tea at six."]
     assert await anna.texts("tea", app_id="shop") == []
-
-
-async def test_a_session_of_somebody_else_is_neither_read_nor_written(
-    engine: Engine, anna: GatewayUser, namespace: str
-) -> None:
-    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "Tea for bob."),), opens_for="bob"))
-    await engine.remember.turn(namespace, Turn("chat:2", (Line("user", "Tea for anna."),), opens_for="anna"))
-    assert await anna.texts("tea", "current_chat", conversation_id="1") == []
-    await anna.say("1", "Tea, please.")
-    await anna.say("2", "More tea.", app_id="shop")
-    assert await anna.texts("tea", "current_chat", conversation_id="1") == ["Tea, please."]
-    assert await anna.texts("tea", "current_chat", conversation_id="2") == ["Tea for anna."]
-    assert await anna.texts("tea", "current_chat", conversation_id="2", app_id="shop") == ["More tea."]
-    for session, text in (("chat:1", "Tea for bob."), ("chat:2", "Tea for anna.")):
-        assert [m.content for m in (await engine.conversations.history(namespace, session, 10)).messages] == [text]
 
 
 async def test_a_resource_is_stored_found_by_meaning_and_replaced(anna: GatewayUser) -> None:

@@ -13,11 +13,12 @@ from recollect.doors.rest.problems import responses
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
 from recollect.flows.access import NOT_ADMITTED
+from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Found, Owner, PutResource, Said
 
 router = APIRouter(tags=["gateway"])
 
-MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(gateway.CHAT)
+MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(CHAT)
 MAX_KEY_CHARACTERS = 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -113,6 +114,7 @@ class AddAnswer(BaseModel):
     session_id: str
     added: int
     duplicates: int
+    stored_as: str = Field(description="The id by which other doors read this chat; only the gateway writes to it")
 
 
 class FlushRequest(Identified):
@@ -171,7 +173,9 @@ async def add_memories(request: Request, body: AddRequest) -> AddAnswer:
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
     added = await caller.engine.gateway.add(await _owner(request, body), body.session_id, said)
-    return AddAnswer(session_id=body.session_id, added=added.added, duplicates=added.duplicates)
+    return AddAnswer(
+        session_id=body.session_id, added=added.added, duplicates=added.duplicates, stored_as=added.stored_as
+    )
 
 
 @router.post("/memories/flush", responses=responses(404))
