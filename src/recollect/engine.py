@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from recollect import settings as environment
+from recollect import tasks
 from recollect.errors import Misconfigured
 from recollect.flows.access import Access
 from recollect.flows.adopting import Adopting
@@ -167,6 +168,7 @@ class Engine:
         self._resources.push_async_callback(self.maintenance.close)
         self._resources.push_async_callback(self.indexer.close)
         self._resources.push_async_callback(self.remember.close)
+        self._closing = tasks.ClosedAtTheEnd(self._let_go)
         if self.settings.indexer:
             self.indexer.start()
             self.maintenance.start(self.embeddings.sweep)
@@ -207,6 +209,9 @@ class Engine:
 
     async def close(self) -> None:
         """Finish accepted writes, then let go of the database."""
+        await self._closing.close()
+
+    async def _let_go(self) -> None:
         await self._resources.aclose()
 
     async def health(self) -> ServerVersions:

@@ -1,6 +1,7 @@
 """Connections, transactions and the categories of database failures."""
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
@@ -50,6 +51,43 @@ async def test_a_cancelled_transaction_is_undone_and_its_connection_is_usable_ag
             await task
     async with engine.database.reading(namespace) as db:
         assert (await db.one(COUNT))[0] == 0
+
+
+async def test_a_caller_cancelled_at_any_moment_leaves_no_open_transaction_and_no_report(
+    engine: Engine, namespace: str
+) -> None:
+    reports: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context["message"]))
+
+    async def write() -> None:
+        async with engine.database.transaction(namespace) as tx:
+            await tx.all(INSERT, str(uuid4()), "u")
+            raise LookupError
+
+    # Each turn is a moment later: in BEGIN, in the statement, in ROLLBACK, in the release.
+    for turns in range(60):
+        task = asyncio.create_task(write())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    async with engine.database.reading(namespace) as db:
+        assert (await db.one(COUNT))[0] == 0
+    assert reports == []
+
+
+async def test_closing_does_not_wait_for_a_call_that_hangs(settings: Settings, namespace: str) -> None:
+    engine = await Engine.open(settings)
+
+    async def hang() -> None:
+        async with engine.database.reading(namespace) as db:
+            await db.all(SLOW)
+
+    hanging = asyncio.create_task(hang())
+    await asyncio.sleep(0.1)
+    await engine.close()
+    with pytest.raises(Unavailable):
+        await hanging
 
 
 async def test_a_statement_that_takes_too_long_is_unavailable(settings: Settings, namespace: str) -> None:

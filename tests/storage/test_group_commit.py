@@ -117,3 +117,14 @@ async def test_closing_finishes_what_was_accepted_and_refuses_the_rest() -> None
     assert await accepted == "n:2"
     with pytest.raises(Unavailable, match="closed"):
         await commits.submit("n", 4, 1)
+
+
+async def test_closing_does_not_wait_for_a_database_that_hangs() -> None:
+    writer = Writer()
+    commits = GroupCommit(writer.write)
+    writing = [asyncio.create_task(commits.submit("n", item, 1)) for item in range(100)]
+    await asyncio.sleep(0)
+    await commits.close()
+    answers = await asyncio.gather(*writing, return_exceptions=True)
+    assert {type(answer) for answer in answers} == {Unavailable}
+    assert writer.batches == []

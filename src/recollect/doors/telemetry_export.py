@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from recollect import __version__, telemetry
+from recollect import __version__, tasks, telemetry
 from recollect.engine import Engine
 from recollect.errors import Misconfigured, RecollectError, Unavailable
 
@@ -23,6 +23,9 @@ INSTALL = "pip install 'recollect[telemetry]'"
 
 # How old the number of waiting passages may be when it leaves.
 WAITING_SECONDS = 15.0
+
+# What is left is sent at the end, to a collector that answers.
+LAST_EXPORT_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -55,16 +58,18 @@ async def exporting(engine: Engine, *, scraped: bool) -> AsyncIterator[None]:
         yield
         return
     stops = _start(traces=traces, pushed=pushed, scraped=scraped)
-    measuring = asyncio.create_task(_measure_often(engine)) if pushed else None
+    measuring = tasks.BackgroundTask("recollect-measuring")
+    if pushed:
+        measuring.start(_measure_often(engine))
     try:
         yield
     finally:
-        if measuring is not None:
-            measuring.cancel()
-            await asyncio.gather(measuring, return_exceptions=True)
-        # Sends what is left, and may wait for a collector.
-        for stop in stops:
-            await asyncio.to_thread(stop)
+        await measuring.stop()
+        await tasks.ended_within(LAST_EXPORT_SECONDS, _stop_all(stops))
+
+
+async def _stop_all(stops: list[Callable[[], Any]]) -> None:
+    await asyncio.gather(*(tasks.in_thread(stop) for stop in stops))
 
 
 async def scrape(engine: Engine) -> tuple[bytes, str]:

@@ -1,13 +1,12 @@
 """Cognition: dialogue, insights, working memory and episodes, as the cognitive contract has them."""
 
-import asyncio
 import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect import checks, telemetry
+from recollect import checks, tasks, telemetry
 from recollect.errors import Invalid, NotFound
 from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.fusion import Weights, fuse
@@ -134,7 +133,7 @@ class Cognition:
         checks.text(content, "content")
         sources = await self._sources(namespace, source_ids)
         studied = await self._findable.study(namespace, content)
-        fidelity = round(await asyncio.to_thread(density, content), 4)
+        fidelity = round(await tasks.in_thread(density, content), 4)
         said = [message.content for message in sources.values()]
         grounding = await self._findable.grounding(namespace, content, studied, said)
         metadata = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding, 4)}

@@ -1,6 +1,5 @@
 """Findable: an item is found by its words and by its meaning from the moment its transaction commits."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -8,7 +7,7 @@ from math import ceil
 from operator import add
 from typing import Literal
 
-from recollect import telemetry
+from recollect import tasks, telemetry
 from recollect.flows.spaces import Embedded, Spaces
 from recollect.inference.embedder import Vector, as_text
 from recollect.language.content import share_said
@@ -52,7 +51,7 @@ class Findable:
 
     async def study(self, namespace: str, text: str, title: str | None = None) -> Studied:
         """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
-        excerpts = await asyncio.to_thread(analyse, text, title)
+        excerpts = await tasks.in_thread(analyse, text, title)
         if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
             return Studied(excerpts, None)
         return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
@@ -69,13 +68,13 @@ class Findable:
     async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> float:
         """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
         if studied.embedded is None:
-            return await asyncio.to_thread(share_said, text, "\n".join(sources))
+            return await tasks.in_thread(share_said, text, "\n".join(sources))
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
-        passages = await asyncio.to_thread(_passages, sources)
+        passages = await tasks.in_thread(_passages, sources)
         sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
         theirs = await self._spaces.documents(namespace, sample)
         if theirs is None or theirs.model != studied.embedded.model:
-            return await asyncio.to_thread(share_said, text, "\n".join(sources))
+            return await tasks.in_thread(share_said, text, "\n".join(sources))
         return _cosine(studied.embedded.vectors, theirs.vectors)
 
     def committed(self, namespace: str, studied: Studied) -> None:

@@ -1,11 +1,10 @@
 """Import: records come back with the ids they had, each batch in one transaction with what finds them again."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
-from recollect import checks
+from recollect import checks, tasks
 from recollect.errors import Conflict, Invalid
 from recollect.flows.exporting import END, FORMAT, VERSION
 from recollect.flows.import_lines import BadLine, Line, check, kind_of, read
@@ -134,7 +133,7 @@ class Importing:
                 holders = await self._sessions.holders(tx, {record["session_id"] for record in added})
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
-            await self._passages.add(tx, await asyncio.to_thread(sources, kind, added, holders))
+            await self._passages.add(tx, await tasks.in_thread(sources, kind, added, holders))
         if kind is WORKING_ITEM and added:
             await self._working.require_room(tx)
         return outcomes

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from recollect import telemetry
+from recollect import tasks, telemetry
 from recollect.errors import RecollectError, Unavailable
 from recollect.flows.spaces import Spaces
 from recollect.inference.embedder import Closed, Embedder, as_text
@@ -47,17 +47,15 @@ class Indexer:
         # Whoever embeds holds a connection, and a provider's embedder needs another one to pay: some must stay free.
         self._embedding = asyncio.Semaphore(at_once)
         self._work = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task = tasks.BackgroundTask("recollect-indexer")
 
     def start(self) -> None:
         """Begin to work in the background."""
-        self._task = asyncio.create_task(self._run(), name="recollect-indexer")
+        self._task.start(self._run())
 
     async def close(self) -> None:
         """Stop; what was not committed stays in the queue."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._task.stop()
 
     def wake(self) -> None:
         """Something was written."""
@@ -164,13 +162,7 @@ class Indexer:
                 await asyncio.sleep(pause)
                 continue
             if done == 0:
-                await self._wait_for_work()
-
-    async def _wait_for_work(self) -> None:
-        try:
-            await asyncio.wait_for(self._work.wait(), POLL_SECONDS)
-        except TimeoutError:
-            return
+                await tasks.set_within(POLL_SECONDS, self._work)
 
     async def _batch(self, namespace: str) -> int:
         embedder = await self._spaces.embedder(namespace)

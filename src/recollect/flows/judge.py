@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect import checks
+from recollect import checks, tasks
 from recollect.errors import Invalid, Misconfigured, NotFound, RecollectError, Unavailable
 from recollect.flows.agreement import band, kappa, relevant
 from recollect.inference.failures import ANTHROPIC, OPENAI, Provider, Refused
@@ -167,13 +167,8 @@ async def _verdicts(seats: tuple[Seat, Seat], prompts: Sequence[Prompt]) -> tupl
 
     Not a task group: in Python 3.11 one that fails leaves its caller marked as being cancelled.
     """
-    asked = [asyncio.create_task(seat.verdict(prompt)) for seat in seats for prompt in prompts]
-    try:
+    async with tasks.beside(*(seat.verdict(prompt) for seat in seats for prompt in prompts)) as asked:
         verdicts = await asyncio.gather(*asked)
-    finally:
-        for task in asked:
-            task.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
     return verdicts[: len(prompts)], verdicts[len(prompts) :]
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from recollect import tasks
 from recollect.errors import RecollectError
 from recollect.flows.spaces import Spaces
 from recollect.inference.embedder import Embedder
@@ -23,18 +24,16 @@ class Maintenance:
         self._database = database
         self._giants = giants
         self._spaces = spaces
-        self._task: asyncio.Task[None] | None = None
+        self._task = tasks.BackgroundTask("recollect-maintenance")
         self._touched: set[str] = set()
 
     def start(self, sweep: Callable[[str], Awaitable[bool]]) -> None:
         """Begin to work in the background; `sweep` removes what a switch of models left, or says that it must wait."""
-        self._task = asyncio.create_task(self._run(sweep), name="recollect-maintenance")
+        self._task.start(self._run(sweep))
 
     async def close(self) -> None:
         """Stop; an index that is half built is removed by whoever looks next."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._task.stop()
 
     def touch(self, namespace: str) -> None:
         """A namespace has new vectors."""

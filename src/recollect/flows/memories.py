@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
-from recollect import checks, telemetry
+from recollect import checks, tasks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.findable import Findable, Studied
@@ -272,8 +272,8 @@ class LongTermMemory:
             named = await self._memories.find(db, list(ids.values()))
         own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(holder, memory)]
         texts = [*(entry for entry in recalled if entry not in ids), *(memory.text for memory in own)]
-        said = await asyncio.to_thread(sayings, text)
-        known = await asyncio.to_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
+        said = await tasks.in_thread(sayings, text)
+        known = await tasks.in_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
         if not said or not said <= known:
             return None
         widest = Holder(user_id=holder.user_id) if holder.user_id is not None else holder
@@ -296,7 +296,7 @@ class LongTermMemory:
 
 
 async def _gist(text: str) -> str:
-    return await asyncio.to_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
+    return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
 
 
 def _source(memory: StoredMemory, studied: Studied) -> Source:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from recollect import checks, telemetry
+from recollect import checks, tasks, telemetry
 from recollect.flows import ranking
 from recollect.flows.ranking import Parts, Ranked
 from recollect.flows.spaces import Spaces
@@ -145,12 +145,9 @@ class Recall:
             return []
         asked = await self._understand(namespace, question, scopes[0].owner)
         # Words are looked up meanwhile, which takes about as long.
-        meaning = asyncio.ensure_future(self._spaces.question(namespace, asked.plain))
-        try:
+        async with tasks.beside(self._spaces.question(namespace, asked.plain)) as (meaning,):
             answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
             return await asyncio.gather(*answers)
-        finally:
-            meaning.cancel()
 
     async def _answer(
         self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted

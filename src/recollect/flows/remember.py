@@ -1,6 +1,5 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from itertools import repeat
 from typing import Self
 from uuid import UUID
 
-from recollect import telemetry
+from recollect import tasks, telemetry
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
@@ -195,13 +194,13 @@ async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
     def analysed() -> tuple[tuple[Excerpt, ...], ...]:
         return tuple(analyse(line.content, line.speaker) for line in turn.lines)
 
-    return analysed() if turn.size() <= _ANALYSED_IN_PLACE else await asyncio.to_thread(analysed)
+    return analysed() if turn.size() <= _ANALYSED_IN_PLACE else await tasks.in_thread(analysed)
 
 
 async def _excerpts(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:
     if len(text) <= _ANALYSED_IN_PLACE:
         return analyse(text, speaker)
-    return await asyncio.to_thread(analyse, text, speaker)
+    return await tasks.in_thread(analyse, text, speaker)
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:

@@ -1,10 +1,10 @@
 """Summarising: many messages in few words, by an LLM where there is one, else by their own sentences."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from recollect import tasks
 from recollect.errors import Unavailable, category
 from recollect.inference.failures import FAILURES
 from recollect.inference.llm import Llm, Prompt, in_time
@@ -61,13 +61,13 @@ class Summarising:
                 return Summary(await self._written(self._llm, namespace, said, max_tokens), "llm")
             except FAILURES as failure:
                 note = category(failure)
-        return Summary(await asyncio.to_thread(summary.summarise, said, max_tokens), "extractive", note)
+        return Summary(await tasks.in_thread(summary.summarise, said, max_tokens), "extractive", note)
 
     async def _written(self, llm: Llm, namespace: str, said: Sequence[Said], max_tokens: int) -> str:
         text = "\n".join(line.text if line.speaker is None else f"{line.speaker}: {line.text}" for line in said)
         length = estimate_tokens(text)
         if length > MAX_PROMPT_TOKENS:
-            text = await asyncio.to_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
+            text = await tasks.in_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
         instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
         prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
         answer = await in_time(llm.complete(prompt))

@@ -1,6 +1,5 @@
 """The providers' SDKs: generated from one mould, down to the names of their errors, so that one piece serves both."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -8,6 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from recollect import tasks
 from recollect.inference.failures import Provider
 
 # Servers of one's own often want no key, and the SDKs want one.
@@ -54,7 +54,7 @@ class Sdk:
         if self._client is None:
             options = self._account.client_options()
             try:
-                sdk = await asyncio.to_thread(import_module, self._provider.package)
+                sdk = await tasks.in_thread(import_module, self._provider.package)
             except ModuleNotFoundError:
                 raise self._provider.without_package() from None
             if self._client is None:

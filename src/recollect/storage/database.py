@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import asyncpg
 
-from recollect import checks
+from recollect import checks, tasks
 from recollect.errors import Misconfigured, Unavailable
 from recollect.storage.failures import translated
 from recollect.storage.sql import Query
@@ -15,6 +15,9 @@ from recollect.storage.sql import Query
 Pooling = Literal["session", "transaction"]
 
 MAX_IDLE_SECONDS = 300.0
+
+# Connections come back when the calls that use them end; a call that hangs must not keep the process.
+CLOSE_SECONDS = 0.5
 
 _SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = 200"
 
@@ -34,6 +37,13 @@ class Connection(asyncpg.Connection):
     def get_reset_query(self) -> str:
         """Nothing to reset on release: open transactions are rolled back anyway, and the namespace must stay."""
         return ""
+
+    async def _reset(self) -> None:
+        """Roll back what a cancelled caller left open; asyncpg would report it as a fault first."""
+        self._top_xact = None
+        if self.is_in_transaction():
+            await self.execute("rollback")
+        await super()._reset()
 
 
 class Statements:
@@ -101,9 +111,9 @@ class Database:
         return cls(pool, pooling, timeout)
 
     async def close(self) -> None:
-        """Return every connection."""
+        """Return every connection; one that is in use for long is cut off."""
         with translated("close"):
-            await self._pool.close()
+            await tasks.ended_within(CLOSE_SECONDS, self._pool.close())
 
     @asynccontextmanager
     async def transaction(self, namespace: str) -> AsyncIterator[Transaction]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from recollect import tasks
 from recollect.errors import Conflict, Invalid, LimitReached, RecollectError, Unavailable
 
 Item = TypeVar("Item")
@@ -17,6 +18,9 @@ MAX_BYTES = 4 * 1024 * 1024
 # While one batch is with the database, the next one is made ready; callers that wait are shared out among them.
 CONCURRENT_BATCHES = 2
 MIN_SHARE = 8
+
+# Longer than a queue of thousands takes; a database that hangs must not keep the process.
+CLOSE_SECONDS = 1.0
 
 # The database rolled back because of one item's data: the others may go again without it.
 _ONE_ITEMS_FAULT = (Invalid, Conflict, LimitReached)
@@ -56,15 +60,17 @@ class GroupCommit(Generic[Item, Result]):
         queue.waiting.append(waiting)
         if queue.drains < CONCURRENT_BATCHES:
             queue.drains += 1
-            drain = asyncio.create_task(self._drain(namespace, queue))
+            drain = asyncio.create_task(self._drain(namespace, queue))  # noqa: TID251  # close ends it
             self._drains.add(drain)
             drain.add_done_callback(self._drains.discard)
         return await waiting.answer
 
     async def close(self) -> None:
-        """Finish what was accepted, then refuse."""
+        """Finish what was accepted, then refuse; what takes too long fails its callers."""
         self._closed = True
-        await asyncio.gather(*self._drains)
+        if self._drains:
+            await asyncio.wait(self._drains, timeout=CLOSE_SECONDS)
+        await tasks.end(*self._drains)
 
     async def _drain(self, namespace: str, queue: "_Queue[Item, Result]") -> None:
         try:
@@ -86,6 +92,10 @@ class GroupCommit(Generic[Item, Result]):
                     await self._commit(namespace, [waiting])
                 return
             answers = [problem] * len(batch)
+        except asyncio.CancelledError:
+            for waiting in batch:
+                _answer(waiting, Unavailable("The engine was closed before this was known to be stored."))
+            raise
         except BaseException as problem:
             # A fault of ours must reach the callers too, who would otherwise wait for ever.
             for waiting in batch:

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from threading import Lock
 
+from recollect import tasks
 from recollect.settings import Settings
 from recollect.storage import embedded
 from recollect.storage.database import Database
@@ -40,14 +42,34 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
 
 async def _leased(home: Path) -> embedded.Lease:
     """A lease, taken in a thread; a caller that is cancelled meanwhile must not leave it taken."""
-    starting = asyncio.ensure_future(asyncio.to_thread(embedded.start, home))
+    taking = _Taking(home)
     try:
-        return await asyncio.shield(starting)
+        return await tasks.in_thread(taking.run)
     except asyncio.CancelledError:
-        starting.add_done_callback(_release_unwanted)
+        taking.give_up()
         raise
 
 
-def _release_unwanted(starting: "asyncio.Future[embedded.Lease]") -> None:
-    if not starting.cancelled() and starting.exception() is None:
-        starting.result().release()
+class _Taking:
+    """A lease that somebody waits for, or does no more."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._lock = Lock()
+        self._lease: embedded.Lease | None = None
+        self._wanted = True
+
+    def run(self) -> embedded.Lease:
+        lease = embedded.start(self._home)
+        with self._lock:
+            if self._wanted:
+                self._lease = lease
+            else:
+                lease.release()
+        return lease
+
+    def give_up(self) -> None:
+        with self._lock:
+            self._wanted = False
+            if self._lease is not None:
+                self._lease.release()

@@ -12,7 +12,10 @@ from recollect.engine import Engine
 
 Result = TypeVar("Result")
 
-CLOSE_SECONDS = 30
+# For calls that other threads have under way: a user who closes waits for them, the end of a process does not.
+CALLS_SECONDS = 30.0
+CALLS_AT_EXIT_SECONDS = 0.5
+CLOSE_SECONDS = 2.5
 
 
 class BackgroundEngine:
@@ -21,19 +24,19 @@ class BackgroundEngine:
     def __init__(self) -> None:
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
-        atexit.register(self.close)
+        atexit.register(self._close, CALLS_AT_EXIT_SECONDS)
 
     def _reset(self) -> None:
         """A forked child inherits neither the thread nor the connections of its parent."""
         self._lock = threading.Lock()
-        self._opened: tuple[asyncio.AbstractEventLoop, Engine] | None = None
+        self._opened: _Opened | None = None
         self._calls: set[Future[Any]] = set()
 
     def call(self, work: Callable[[Engine], Coroutine[Any, Any, Result]]) -> Result:
         """Run one call on the background loop and wait for it."""
         with self._lock:
-            loop, engine = self._opened = self._opened or self._open()
-            future = asyncio.run_coroutine_threadsafe(work(engine), loop)
+            opened = self._opened = self._opened or _Opened()
+            future = asyncio.run_coroutine_threadsafe(work(opened.engine), opened.loop)
             self._calls.add(future)
         try:
             return future.result()
@@ -42,32 +45,49 @@ class BackgroundEngine:
 
     def close(self) -> None:
         """Let the calls under way finish, then let go of the database and stop the loop."""
+        self._close(CALLS_SECONDS)
+
+    def _close(self, patience: float) -> None:
         with self._lock:
             opened, self._opened = self._opened, None
             calls, self._calls = self._calls, set()
         if opened is not None:
-            loop, engine = opened
-            wait(set(calls), CLOSE_SECONDS)
-            asyncio.run_coroutine_threadsafe(engine.close(), loop).result(CLOSE_SECONDS)
-            loop.call_soon_threadsafe(loop.stop)
-
-    @staticmethod
-    def _open() -> tuple[asyncio.AbstractEventLoop, Engine]:
-        loop = asyncio.new_event_loop()
-        threading.Thread(target=_serve, args=(loop,), name="recollect", daemon=True).start()
-        try:
-            return loop, asyncio.run_coroutine_threadsafe(Engine.open(), loop).result()
-        except BaseException:
-            loop.call_soon_threadsafe(loop.stop)
-            raise
+            wait(calls, patience)
+            opened.close()
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
+class _Opened:
+    """An engine, and the thread whose event loop it lives in."""
+
+    def __init__(self) -> None:
+        opening: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engine]] = Future()
+        self._thread = threading.Thread(target=_serve, args=(opening,), name="recollect", daemon=True)
+        self._thread.start()
+        self.loop, self._stop, self.engine = opening.result()
+
+    def close(self) -> None:
+        """Close the engine and stop the loop. A thread that does not end in time ends with the process."""
+        self.loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(CLOSE_SECONDS)
+
+
+def _serve(opening: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engine]]") -> None:
     try:
-        loop.run_forever()
+        asyncio.run(_keep_open(opening))
+    except BaseException as problem:
+        if opening.done():
+            raise
+        opening.set_exception(problem)
+
+
+async def _keep_open(opening: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engine]]") -> None:
+    engine = await Engine.open()
+    stop = asyncio.Event()
+    opening.set_result((asyncio.get_running_loop(), stop, engine))
+    try:
+        await stop.wait()
     finally:
-        loop.close()
+        await engine.close()
 
 
 background = BackgroundEngine()

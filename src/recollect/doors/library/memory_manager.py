@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from opentelemetry.trace import Span
 from pydantic import TypeAdapter
 
-from recollect import checks, models
+from recollect import checks, models, tasks
 from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
@@ -61,8 +61,10 @@ class MemoryManager:
         opening = self._engines.pop(asyncio.get_running_loop(), None)
         if opening is not None and not _failed(opening):
             with _storage_failures():
-                engine = await opening
-                await engine.close()
+                if not opening.done():
+                    await tasks.end(opening)
+                if not _failed(opening):
+                    await opening.result().close()
 
     async def create_session(self, user_id: str, metadata: dict[str, Any] | None = None) -> UUID:
         """Create a new session (optional; sessions auto-create on first message)."""
@@ -216,7 +218,17 @@ class MemoryManager:
                 del self._engines[gone]
             opening = self._engines[loop] = loop.create_task(Engine.open(self._settings or environment.load()))
         # A caller that is cancelled must not cancel the opening that others wait for.
-        return await asyncio.shield(opening)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not _is_cancelled():
+                raise Unavailable("The memory was closed while it was opened: call again.") from None
+            raise
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _failed(opening: "asyncio.Task[Engine]") -> bool:
