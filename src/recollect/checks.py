@@ -1,9 +1,10 @@
 """Checks of a caller's input: each returns the value in the form we store, or raises Invalid with a clear sentence."""
 
+import difflib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,8 @@ MAX_IDENTIFIER_CHARACTERS = 255
 MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
 LARGEST_ID = 2**63 - 1
+# Of a caller's own words in a message: enough to know them again.
+MAX_SHOWN_CHARACTERS = 64
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 
@@ -28,6 +31,15 @@ def namespace(value: str) -> str:
             f"namespace {value!r} is not usable: take letters and digits, then also . _ : @ - (128 characters at most)"
         )
     return value
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to write instead of a name that nobody knows: the nearest known one, or all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return f"Known are: {', '.join(names)}." if names else "There are none."
 
 
 def text(value: str, name: str) -> str:

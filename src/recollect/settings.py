@@ -1,6 +1,5 @@
 """Every setting, typed, read once from the environment with the prefix RECOLLECT_."""
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -134,14 +133,16 @@ def _refuse_misspelt() -> None:
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
-            hint = f"Did you mean {nearest[0]}?" if nearest else f"Known are: {', '.join(sorted(known))}."
-            raise Misconfigured(f"There is no setting {name}. {hint}")
+            raise Misconfigured(f"There is no setting {name}. {checks.nearest(name, sorted(known))}")
 
 
 def _variable(place: str) -> str:
-    """The name of a setting in the environment; one with an alias goes by its full name already."""
-    return place if place.isupper() else f"{PREFIX}{place.upper()}"
+    """The variable that a setting came from; one with several names is told by the first of them."""
+    for field in Settings.model_fields.values():
+        alias = field.validation_alias
+        if isinstance(alias, AliasChoices) and place in alias.choices:
+            return next((str(name) for name in alias.choices if os.environ.get(str(name))), place)
+    return f"{PREFIX}{place.upper()}"
 
 
 def load() -> Settings:

@@ -81,9 +81,12 @@ async def test_a_turn_goes_in_and_comes_out_as_the_contract_has_it(anna: Gateway
     )
 
 
-async def test_what_a_client_sends_beyond_the_contract_is_ignored(anna: GatewayUser) -> None:
-    message = said("anna", "Tea, please.")[0] | {"mood": "thirsty"}
-    assert (await anna.ok(ADD, session_id="chat:1", messages=[message], retries=3))["added"] == 1
+async def test_a_field_that_nobody_reads_is_refused_and_nothing_is_added(anna: GatewayUser) -> None:
+    message = said("anna", "Tea, please.")[0]
+    for messages, more in (([message | {"mood": "thirsty"}], {}), ([message], {"retries": 3})):
+        refusal = await anna.refused(422, ADD, session_id="chat:1", messages=messages, **more)
+        assert "There is no field" in refusal
+    assert await anna.texts("tea") == []
 
 
 async def test_before_the_flush_words_are_found_and_after_it_meaning_too(anna: GatewayUser) -> None:

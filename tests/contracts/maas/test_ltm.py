@@ -138,10 +138,12 @@ async def test_the_example_of_a_history_which_outlives_the_memory(http: httpx.As
     ]
 
 
-@pytest.mark.parametrize("path", [PATH, f"{PATH}/search"])
-async def test_the_example_of_a_missing_scope(http: httpx.AsyncClient, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"), [(PATH, {"messages": "Tea.", "category": "fact"}), (f"{PATH}/search", {"query": "tea"})]
+)
+async def test_the_example_of_a_missing_scope(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> None:
     for scope in ({}, {"user_id": None, "agent_id": None, "session_id": None}):
-        refused = await http.post(path, json={"messages": "Tea.", "category": "fact", "query": "tea", **scope})
+        refused = await http.post(path, json=body | scope)
         assert (refused.status_code, refused.json()) == (422, NO_SCOPE)
 
 

@@ -8,8 +8,9 @@ from starlette.routing import BaseRoute
 
 from recollect import __version__
 from recollect.doors.loopback import is_loopback
-from recollect.doors.rest import docs, gateway, health, ltm, metrics, problems, stm, users
+from recollect.doors.rest import docs, document, gateway, health, ltm, metrics, problems, stm, users
 from recollect.doors.rest.gate import Gate
+from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
 
 DESCRIPTION = (
@@ -46,6 +47,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.engine = engine
     problems.add_handlers(app)
@@ -53,6 +55,8 @@ def create_app(
     for door in (stm, ltm, gateway, users, health, metrics):
         app.include_router(door.router)
     docs.add_to(app)
+    document.complete(app)
     app.router.routes.extend(routes)
+    app.add_middleware(Paths)
     app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
     return app

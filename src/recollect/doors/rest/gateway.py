@@ -8,15 +8,18 @@ from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
+from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
 from recollect.flows.access import NOT_ADMITTED
 from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Found, Owner, PutResource, Said
 
-router = APIRouter(tags=["gateway"])
+router = APIRouter(tags=["gateway"], route_class=Route)
 
 MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(CHAT)
 MAX_KEY_CHARACTERS = 1024
@@ -35,7 +38,7 @@ SessionId = Annotated[
 ]
 
 
-class Identified(BaseModel):
+class Identified(Body):
     """Who asks, and in which of the user's apps and projects."""
 
     user_id: Annotated[Name, Field(examples=["anna"])]
@@ -47,7 +50,7 @@ class Identified(BaseModel):
 MAX_SCOPES = 10
 
 
-class SearchRequest(Identified):
+class GatewaySearch(Identified):
     """A prompt, and where to look for what answers it."""
 
     query: str = Field(min_length=1, description="The prompt or a question", examples=["When does she like to travel?"])
@@ -65,10 +68,10 @@ class SearchRequest(Identified):
         description="Which chat `current_chat` is; needed for that scope only",
         examples=["7f3a"],
     )
-    top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, strict=True, description="How many at most")
+    top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="How many at most")
 
 
-class Result(BaseModel):
+class GatewayResult(BaseModel):
     """One thing recalled, by the passage of it that answers best."""
 
     id: str
@@ -80,13 +83,13 @@ class Result(BaseModel):
     raw: dict[str, Any] = Field(description="What else is known of it")
 
 
-class SearchAnswer(BaseModel):
+class GatewayResults(BaseModel):
     """What was recalled, the best first."""
 
-    results: list[Result]
+    results: list[GatewayResult]
 
 
-class ChatMessage(BaseModel):
+class SaidMessage(Body):
     """One message of a chat."""
 
     sender_id: Annotated[Name, Field(description="Who said it", examples=["anna"])]
@@ -94,21 +97,20 @@ class ChatMessage(BaseModel):
     timestamp: int = Field(
         ge=1,
         le=gateway.LAST_TIMESTAMP,
-        strict=True,
         description="When, in milliseconds since 1970 (UTC)",
         examples=[1780000000000],
     )
     content: str = Field(min_length=1, examples=["I would rather fly in the morning than at night."])
 
 
-class AddRequest(Identified):
+class GatewayAdd(Identified):
     """Messages to append to a chat, all or none."""
 
     session_id: SessionId
-    messages: list[ChatMessage] = Field(min_length=1, max_length=gateway.MAX_MESSAGES)
+    messages: list[SaidMessage] = Field(min_length=1, max_length=gateway.MAX_MESSAGES)
 
 
-class AddAnswer(BaseModel):
+class GatewayAdded(BaseModel):
     """How many messages are new; the others were in the chat already, from an earlier try."""
 
     session_id: str
@@ -117,20 +119,20 @@ class AddAnswer(BaseModel):
     stored_as: str = Field(description="The id by which other doors read this chat; only the gateway writes to it")
 
 
-class FlushRequest(Identified):
+class GatewayFlush(Identified):
     """Which chat to finish."""
 
     session_id: SessionId
 
 
-class FlushAnswer(BaseModel):
+class GatewayFlushed(BaseModel):
     """Everything that was added to the chat is found by its meaning."""
 
     session_id: str
     status: Literal["flushed"] = "flushed"
 
 
-class ResourceRequest(Identified):
+class NewResource(Identified):
     """A text that belongs to a URI, which is a name only: nothing is fetched from it."""
 
     resource_uri: str = Field(
@@ -146,7 +148,7 @@ class ResourceRequest(Identified):
     metadata: dict[str, Any] | None = Field(None, description="Anything to keep with it")
 
 
-class ResourceAnswer(BaseModel):
+class StoredResource(BaseModel):
     """The stored resource. `pending` means: found by its words, and by its meaning in a moment."""
 
     id: str
@@ -156,42 +158,43 @@ class ResourceAnswer(BaseModel):
     embedding_status: Literal["success", "pending"]
 
 
-@router.post("/memories/search", responses=responses())
-async def search_memories(request: Request, body: SearchRequest) -> SearchAnswer:
+@router.post("/memories/search", responses=responses(), openapi_extra=WITHOUT_KEY)
+async def search_user_memories(request: Request, body: GatewaySearch) -> GatewayResults:
     """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
     caller = calling(request)
     owner = await _owner(request, body)
     found = await caller.engine.gateway.search(
         owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
     )
-    return SearchAnswer(results=[_result(each, owner) for each in found])
+    return GatewayResults(results=[_result(each, owner) for each in found])
 
 
-@router.post("/memories/add", responses=responses(409))
-async def add_memories(request: Request, body: AddRequest) -> AddAnswer:
+@router.post("/memories/add", responses=responses(409), openapi_extra=WITHOUT_KEY)
+async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
     """Append messages to a chat. To send the same ones again is safe: each is stored once."""
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
     added = await caller.engine.gateway.add(await _owner(request, body), body.session_id, said)
-    return AddAnswer(
+    return GatewayAdded(
         session_id=body.session_id, added=added.added, duplicates=added.duplicates, stored_as=added.stored_as
     )
 
 
-@router.post("/memories/flush", responses=responses(404))
-async def flush_memories(request: Request, body: FlushRequest) -> FlushAnswer:
+@router.post("/memories/flush", responses=responses(404), openapi_extra=WITHOUT_KEY)
+async def flush_chat(request: Request, body: GatewayFlush) -> GatewayFlushed:
     """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
     caller = calling(request)
     await caller.engine.gateway.flush(await _owner(request, body), body.session_id)
-    return FlushAnswer(session_id=body.session_id)
+    return GatewayFlushed(session_id=body.session_id)
 
 
 @router.post(
     "/resources",
     status_code=201,
-    responses=responses() | {200: {"model": ResourceAnswer, "description": "The text replaced an earlier one"}},
+    responses=responses() | {200: {"model": StoredResource, "description": "The text replaced an earlier one"}},
+    openapi_extra=WITHOUT_KEY,
 )
-async def put_resource(request: Request, body: ResourceRequest, response: Response) -> ResourceAnswer:
+async def put_resource(request: Request, body: NewResource, response: Response) -> StoredResource:
     """Store a text under a URI, for the scope `resources`; the same URI again replaces it."""
     caller = calling(request)
     owner = await _owner(request, body)
@@ -215,7 +218,7 @@ async def _owner(request: Request, body: Identified) -> Owner:
     return Owner.of(user, body.app_id, body.project_id)
 
 
-def _result(found: Found, owner: Owner) -> Result:
+def _result(found: Found, owner: Owner) -> GatewayResult:
     memory, resource = found.memory, found.resource
     raw = {
         "kind": memory.kind,
@@ -229,7 +232,7 @@ def _result(found: Found, owner: Owner) -> Result:
         "category": memory.category,
         "metadata": memory.metadata,
     }
-    return Result(
+    return GatewayResult(
         id=memory.id,
         session_id=found.session_id,
         text=memory.text,
@@ -240,9 +243,9 @@ def _result(found: Found, owner: Owner) -> Result:
     )
 
 
-def _resource(put: PutResource) -> ResourceAnswer:
+def _resource(put: PutResource) -> StoredResource:
     resource = put.resource
-    return ResourceAnswer(
+    return StoredResource(
         id=str(resource.id),
         resource_uri=resource.uri,
         created_at=resource.created_at,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from recollect import __version__
 from recollect.doors.rest.caller import calling
+from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
 from recollect.engine import Engine
 
@@ -32,16 +33,20 @@ class Readiness(Health):
     waiting: int = Field(description="Passages of the namespace that are found by words but not yet by meaning")
 
 
-@router.get("/health", responses=responses())
-async def health(request: Request) -> Health:
+@router.get("/health", responses=responses(), openapi_extra=WITHOUT_KEY)
+async def check_health(request: Request) -> Health:
     """Whether the server can serve: it asks the database."""
     engine: Engine = request.app.state.engine
     await engine.health()
     return Health()
 
 
+# Load balancers ask with HEAD, which the framework does not add by itself.
+router.add_api_route("/health", check_health, methods=["HEAD"], include_in_schema=False)
+
+
 @router.get("/ready", responses=responses())
-async def ready(request: Request) -> Readiness:
+async def get_readiness(request: Request) -> Readiness:
     """What serves, for operators: behind a key, or on loopback."""
     caller = calling(request)
     versions = await caller.engine.health()

@@ -6,16 +6,27 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import RESPONSES
+from recollect.doors.rest.routing import Route
 from recollect.errors import Invalid
 from recollect.flows.memories import MAX_LISTED, MAX_RECALLED, ChatLine, as_text
 from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
 
-router = APIRouter(prefix="/ltm/memories", tags=["ltm"], responses=RESPONSES)
+router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=RESPONSES)
 
 DEFAULT_LIMIT = 100
 
@@ -29,7 +40,7 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENT
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
 
 
-class Scoped(BaseModel):
+class Scoped(Body):
     """A request that says whose memories it is about."""
 
     user_id: Identifier | None = Field(None, description="User scope", examples=["user-42"])
@@ -51,22 +62,25 @@ MAX_MESSAGES = 1000
 MAX_CATEGORIES = 4
 
 
-class ChatMessage(BaseModel):
-    """One message of a chat. Other fields that chat clients send are passed over; so is a message without content."""
+class MemoryMessage(ChatEntry):
+    """One message of a chat. Other fields that chat clients send are passed over; so is a message without text."""
 
     model_config = ConfigDict(extra="ignore")
 
-    role: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)] = Field(
-        examples=["user"]
-    )
-    content: str | None = Field(None, examples=["I prefer dark mode."])
+    role: Identifier = Field(description="Who speaks", examples=["user"])
     name: Identifier | None = Field(None, description="Who speaks, in place of the role")
+
+
+Remembered = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[MemoryMessage], Tag("chat")],
+    Discriminator(lambda given: "chat" if isinstance(given, list) else "text"),
+]
 
 
 class AddMemory(Scoped):
     """A memory to store: one call makes one memory."""
 
-    messages: str | list[ChatMessage] = Field(
+    messages: Remembered = Field(
         description="Memory content: plain string or chat message format",
         examples=["The user prefers dark mode and uses Vim."],
     )
@@ -93,12 +107,8 @@ class AddMemory(Scoped):
         """What to remember, as one text."""
         if isinstance(self.messages, str):
             return self.messages
-        lines = [
-            ChatLine(message.role, message.content, message.name)
-            for message in self.messages
-            if message.content is not None and message.content.strip()
-        ]
-        return as_text(lines)
+        lines = [ChatLine(message.role, message.text(), message.name) for message in self.messages]
+        return as_text([line for line in lines if line.content.strip()])
 
 
 class SearchMemories(Scoped):
@@ -106,12 +116,16 @@ class SearchMemories(Scoped):
 
     query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
     categories: list[Category] | None = Field(
-        None, max_length=MAX_CATEGORIES, description="Filter by memory categories", examples=[["preference", "fact"]]
+        None,
+        min_length=1,
+        max_length=MAX_CATEGORIES,
+        description="Filter by memory categories; null for all",
+        examples=[["preference", "fact"]],
     )
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
 
 
-class UpdateMemory(BaseModel):
+class UpdateMemory(Body):
     """Another text for a memory."""
 
     data: str = Field(examples=["Updated memory content"])
@@ -273,7 +287,7 @@ async def delete_memory(request: Request, memory_id: str) -> DeletedMemory:
 
 
 @router.get("/{memory_id}/history")
-async def memory_history(request: Request, memory_id: str) -> MemoryHistory:
+async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
     """Get the change history of a memory, also of one that is deleted."""
     caller = calling(request)
     entries = await caller.engine.memories.history(caller.namespace, memory_id)

@@ -63,10 +63,11 @@ _DESCRIBED: dict[int, tuple[type[BaseModel], str]] = {
     421: (Problem, "Without a key, only requests addressed to loopback are served"),
     422: (Faults, "The request is not valid"),
     429: (Problem, "A limit of rate or budget was reached"),
+    500: (Problem, "Something unexpected happened, or the deployment must change"),
     503: (Problem, "A service that is needed does not answer"),
 }
 
-ALWAYS = (400, 401, 403, 408, 413, 421, 422, 429, 503)
+ALWAYS = (400, 401, 403, 408, 413, 421, 422, 429, 500, 503)
 
 
 def responses(*more: int) -> dict[int | str, dict[str, Any]]:

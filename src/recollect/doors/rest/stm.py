@@ -7,12 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect import checks
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route
 from recollect.flows.remember import Line
 from recollect.memory.windows import Strategy, WindowConfig, Windowed
 
-router = APIRouter(prefix="/stm", tags=["stm"], responses=responses(409))
+router = APIRouter(prefix="/stm", tags=["stm"], route_class=Route, responses=responses(409))
 
 Role = Literal["user", "assistant", "system", "summary"]
 ROLES: tuple[str, ...] = ("user", "assistant", "system", "summary")
@@ -24,22 +26,29 @@ SessionId = Annotated[
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 
 
-class NewMessage(BaseModel):
-    """One message to add."""
-
-    role: Role = Field(description="Who says it")
-    content: str = Field(min_length=1, description="Message text content")
-    metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
-
-    def line(self) -> Line:
-        """The same, checked."""
-        return Line(self.role, checks.text(self.content, "content"), checks.metadata(self.metadata))
-
-
 MAX_MESSAGES = 10_000
 
 
-class NewMessages(BaseModel):
+class NewMessage(ChatEntry):
+    """One message to add. An assistant's message without text, which only calls tools, is not added."""
+
+    passed_over = frozenset({"name", "tool_calls", "function_call", "refusal", "annotations", "audio"})
+
+    role: Role = Field(description="Who says it")
+    metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
+
+    def line(self, number: int) -> Line | None:
+        """The same, checked; None for an assistant's message without any text."""
+        text = self.text()
+        if not text and self.role == "assistant":
+            return None
+        place = f"messages[{number}]"
+        return Line(
+            self.role, checks.text(text, f"{place}.content"), checks.metadata(self.metadata, f"{place}.metadata")
+        )
+
+
+class NewMessages(Body):
     """Messages to add, next to each other and in this order."""
 
     model_config = ConfigDict(
@@ -57,8 +66,13 @@ class NewMessages(BaseModel):
 
     messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
 
+    def lines(self) -> list[Line]:
+        """The messages that have something to say."""
+        lines = (message.line(number) for number, message in enumerate(self.messages))
+        return [line for line in lines if line is not None]
 
-class Message(BaseModel):
+
+class BufferedMessage(BaseModel):
     """A message in the buffer, or the summary of some."""
 
     id: str = Field(examples=["0198b2a6-6a35-7c7e-9f6e-2f1f5d1c9a51"])
@@ -82,38 +96,38 @@ class Message(BaseModel):
         )
 
 
-class Added(BaseModel):
+class AddedMessages(BaseModel):
     """The messages as they were stored."""
 
     session_id: str = Field(examples=["abc123"])
     added: int = Field(examples=[2])
-    messages: list[Message]
+    messages: list[BufferedMessage]
 
 
-class Messages(BaseModel):
+class SessionMessages(BaseModel):
     """The buffer of a session, oldest first; empty for a session that nobody wrote to."""
 
     session_id: str = Field(examples=["abc123"])
-    messages: list[Message]
+    messages: list[BufferedMessage]
 
 
 class ContextWindow(BaseModel):
     """What the session's strategy leaves of its buffer."""
 
     session_id: str = Field(examples=["abc123"])
-    messages: list[Message]
+    messages: list[BufferedMessage]
     strategy: Strategy = Field(description="The one that was applied")
     total_tokens: int = Field(description="Of the messages above, an estimate", examples=[1234])
 
 
-class Deleted(BaseModel):
+class DeletedSession(BaseModel):
     """Whether there was something to delete."""
 
     session_id: str = Field(examples=["abc123"])
     deleted: bool = Field(examples=[True])
 
 
-class Config(BaseModel):
+class SessionConfig(Body):
     """What a session sets for itself; null, or left out, follows the deployment's default."""
 
     model_config = ConfigDict(
@@ -125,20 +139,21 @@ class Config(BaseModel):
     max_tokens: Count | None = Field(None, description="Override token threshold")
 
 
-class Configured(BaseModel):
+class ConfiguredSession(BaseModel):
     """The whole configuration of the session from now on."""
 
     session_id: str = Field(examples=["abc123"])
-    config: Config
+    config: SessionConfig
 
 
 @router.post("/{session_id}/messages", summary="Add messages")
-async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> Added:
+async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> AddedMessages:
     """Add messages to a session's buffer; a session begins with its first message."""
     caller = calling(request)
-    lines = [message.line() for message in body.messages]
-    stored = await caller.engine.windows.add(caller.namespace, session_id, lines)
-    return Added(session_id=session_id, added=len(stored), messages=[Message.of(message) for message in stored])
+    stored = await caller.engine.windows.add(caller.namespace, session_id, body.lines())
+    return AddedMessages(
+        session_id=session_id, added=len(stored), messages=[BufferedMessage.of(message) for message in stored]
+    )
 
 
 @router.get("/{session_id}/messages", summary="Retrieve messages")
@@ -149,11 +164,11 @@ async def get_messages(
         int | None,
         Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all without it"),
     ] = None,
-) -> Messages:
+) -> SessionMessages:
     """Retrieve messages from a session, oldest first: what compaction has left, whatever the strategy."""
     caller = calling(request)
     found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
-    return Messages(session_id=session_id, messages=[Message.of(message) for message in found])
+    return SessionMessages(session_id=session_id, messages=[BufferedMessage.of(message) for message in found])
 
 
 @router.get("/{session_id}/context", summary="Get the context window")
@@ -167,23 +182,25 @@ async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     context = await caller.engine.windows.context(caller.namespace, session_id)
     return ContextWindow(
         session_id=session_id,
-        messages=[Message.of(message) for message in context.messages],
+        messages=[BufferedMessage.of(message) for message in context.messages],
         strategy=context.strategy,
         total_tokens=context.total_tokens,
     )
 
 
 @router.delete("/{session_id}", summary="Delete a session")
-async def delete_session(request: Request, session_id: SessionId) -> Deleted:
+async def delete_session(request: Request, session_id: SessionId) -> DeletedSession:
     """Delete a session and all its messages for good; `deleted` is false if there is none."""
     caller = calling(request)
-    return Deleted(session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id))
+    return DeletedSession(
+        session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id)
+    )
 
 
 @router.put("/{session_id}/config", summary="Configure a session")
-async def put_config(request: Request, session_id: SessionId, body: Config) -> Configured:
+async def configure_session(request: Request, session_id: SessionId, body: SessionConfig) -> ConfiguredSession:
     """Set per-session strategy configuration; it takes the place of what was set before."""
     caller = calling(request)
     config = WindowConfig(body.strategy, body.max_messages, body.max_tokens)
     await caller.engine.windows.configure(caller.namespace, session_id, config)
-    return Configured(session_id=session_id, config=body)
+    return ConfiguredSession(session_id=session_id, config=body)

@@ -7,14 +7,16 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route
 from recollect.flows.forget import USER, Target
 
-router = APIRouter()
+router = APIRouter(route_class=Route)
 
 
-class NewUser(BaseModel):
+class NewUser(Body):
     """Who is to get a key."""
 
     user_id: Annotated[

@@ -1,0 +1,125 @@
+"""Request bodies: what they all have in common, and chat messages as chat clients send them."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from fastapi import Request
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from recollect import checks
+from recollect.errors import Invalid
+
+
+class Body(BaseModel):
+    """The base of every request body: a field that it does not have is refused, and `true` is no number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    passed_over: ClassVar[frozenset[str]] = frozenset()
+    """Fields that clients are known to send, and that say nothing to us."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_fields(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or cls.model_config.get("extra") != "forbid":
+            return given
+        known = _names(cls)
+        unknown = [name for name in given if name not in known]
+        for name in unknown:
+            if name not in cls.passed_over:
+                raise _fault("extra_forbidden", no_such("field", name, known))
+        return {name: value for name, value in given.items() if name in known} if unknown else given
+
+
+def no_such(what: str, name: object, known: Mapping[str, None]) -> str:
+    """A sentence about a name that nobody reads."""
+    shown = str(name)[: checks.MAX_SHOWN_CHARACTERS].encode(errors="replace").decode()
+    return f"There is no {what} {shown!r} here. {checks.nearest(shown, known)}"
+
+
+def _names(model: type[BaseModel]) -> dict[str, None]:
+    """What a model's fields may be called, in their order."""
+    names: dict[str, None] = {}
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [name]
+        names |= dict.fromkeys(choice for choice in choices if isinstance(choice, str))
+    return names
+
+
+def _fault(kind: str, sentence: str) -> PydanticCustomError:
+    return PydanticCustomError(kind, "{sentence}", {"sentence": sentence})
+
+
+class ContentPart(BaseModel):
+    """A part of a message's content. One that is not text (an image, a file, a tool call) is passed over."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    type: str = Field(examples=["text"])
+    text: str | None = Field(None, examples=["I prefer dark mode."])
+
+
+def _form(content: object) -> str | None:
+    """Which of the forms of content it has. Pydantic would tell for each why it is not that one."""
+    if content is None:
+        return "nothing"
+    return "text" if isinstance(content, str) else "parts" if isinstance(content, list) else None
+
+
+Content = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[ContentPart], Tag("parts")] | Annotated[None, Tag("nothing")],
+    Discriminator(
+        _form,
+        custom_error_type="content_form",
+        custom_error_message="content must be a text, a list of parts or null",
+    ),
+]
+
+
+class ChatEntry(Body):
+    """One message of a chat, as chat clients have it. Its content may be missing where it calls tools instead."""
+
+    content: Content = Field(
+        None,
+        description="A text, or a list of parts of which those of the type `text` count; null where a message only "
+        "calls tools",
+        examples=["I prefer dark mode."],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_who_and_what(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        if given.get("role") is None:
+            raise _fault("missing", "A message needs a role: who speaks, as in 'user' or 'assistant'")
+        if "content" not in given and not (given.get("tool_calls") or given.get("function_call")):
+            raise _fault("missing", "A message needs content: a text, a list of parts, or null if it only calls tools")
+        return given
+
+    def text(self) -> str:
+        """The text of its content; empty if it has none."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        return "\n".join(part.text for part in self.content if part.type == "text" and part.text)
+
+
+async def read_json(request: Request) -> Any:
+    """The body of a request, or a sentence that says how to send one."""
+    body = await request.body()
+    if not body:
+        raise Invalid("The body is empty: send a JSON object, with the header Content-Type: application/json")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise Invalid("The body must be JSON: send it with the header Content-Type: application/json")
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"The body is not UTF-8 from byte {problem.start} on: encode it as UTF-8") from problem
+    except RecursionError as problem:
+        raise Invalid("The body is nested too deeply to be read: make it flatter") from problem
+    except ValueError as problem:
+        raise Invalid(f"The body is not JSON: {problem}") from problem

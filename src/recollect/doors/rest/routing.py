@@ -1,0 +1,92 @@
+"""From a request to its route: ids with a slash in the path, no unknown query parameters, a body that is JSON."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.doors.rest.bodies import no_such, read_json
+from recollect.errors import Invalid
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+# Left as they are until a route has matched: an encoded slash belongs to an id, a plain one separates ids. With the
+# percent sign left as well, `%2F` can only be a slash that came encoded.
+_KEPT = {b"%2f": "%2F", b"%2F": "%2F", b"%25": "%25"}
+
+
+class Paths:
+    """An ASGI application around another one, whose routes see which slashes of the path came encoded."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (b"%" in scope.get("raw_path", b"") or b"%" in scope["query_string"]):
+            scope["path"] = _decoded(scope.get("raw_path") or scope["path"].encode())
+            _readable(unquote_to_bytes(scope["query_string"]), "query string")
+        await self._app(scope, receive, send)
+
+
+def _decoded(raw_path: bytes) -> str:
+    """A path without its escapes, but for slashes and percent signs."""
+    head, *escaped = raw_path.split(b"%")
+    parts = [head]
+    for piece in escaped:
+        escape = b"%" + piece[:2]
+        parts.append((_KEPT[escape].encode() if escape in _KEPT else unquote_to_bytes(escape)) + piece[2:])
+    return _readable(b"".join(parts), "path")
+
+
+def _readable(raw: bytes, name: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"The {name} is not UTF-8: encode it as UTF-8 before its bytes are written as %XX") from problem
+
+
+class _ReadRequest(Request):
+    """A request whose body has been read and decoded."""
+
+    def __init__(self, request: Request, decoded: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self._given = request
+        self._decoded = decoded
+
+    async def body(self) -> bytes:
+        return await self._given.body()
+
+    async def json(self) -> Any:
+        return self._decoded
+
+
+class Route(APIRoute):
+    """A route that takes nothing which it would not look at."""
+
+    def get_route_handler(self) -> Handler:
+        """The framework's handler, behind our own checks."""
+        handle = super().get_route_handler()
+        known = {parameter.alias: None for parameter in self.dependant.query_params}
+        reads_body = self.body_field is not None
+
+        async def check_and_handle(request: Request) -> Response:
+            for name, value in request.path_params.items():
+                request.path_params[name] = value.replace("%2F", "/").replace("%25", "%")
+            if request.scope["query_string"]:
+                _refuse_unknown(request, known)
+            if reads_body:
+                request = _ReadRequest(request, await read_json(request))
+            return await handle(request)
+
+        return check_and_handle
+
+
+def _refuse_unknown(request: Request, known: dict[str, None]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            sentence = no_such("query parameter", name, known)
+            raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name), "msg": sentence}])
