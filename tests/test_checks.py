@@ -4,11 +4,13 @@ import json
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import checks
+from recollect.checks import EMBEDDING_DIMENSIONS
 from recollect.errors import Invalid
 
 
@@ -59,3 +61,29 @@ def test_a_backslash_u_that_is_only_text_is_no_nul(text: str) -> None:
 def test_metadata_has_a_limit_that_is_named() -> None:
     with pytest.raises(Invalid, match="limit of 1024 kB"):
         checks.metadata({"k": "x" * (1024 * 1024)})
+
+
+def test_vectors_of_numpy_are_taken_as_they_are() -> None:
+    values = [n / EMBEDDING_DIMENSIONS for n in range(EMBEDDING_DIMENSIONS)]
+    expected = checks.embedding(values, "embedding")
+    assert checks.embedding(np.array(values), "embedding") == expected  # type: ignore[arg-type]
+    assert checks.embedding(list(np.array(values)), "embedding") == expected
+    small = np.array(values, dtype=np.float32)
+    assert checks.embedding(list(small), "embedding") == checks.embedding(small.tolist(), "embedding")
+    with pytest.raises(Invalid, match="number 0 is list"):
+        checks.embedding(np.ones((EMBEDDING_DIMENSIONS, 2)), "embedding")  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="all zeros"):
+        checks.query_embedding(np.zeros(EMBEDDING_DIMENSIONS), "query_embedding")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [[], "", 0, False, "x"])
+def test_a_filter_that_is_no_object_is_refused_even_when_it_is_empty(wrong: Any) -> None:
+    assert checks.metadata_filter({}, "metadata_filters") is None
+    with pytest.raises(Invalid, match="must be a JSON object"):
+        checks.metadata_filter(wrong, "metadata_filters")
+
+
+@pytest.mark.parametrize("metadata", [{1: "a"}, {"a": {1: "b"}}, {"a": [{"b": {None: 1}}]}])
+def test_keys_that_json_would_turn_into_text_are_refused(metadata: Any) -> None:
+    with pytest.raises(Invalid, match="text keys only"):
+        checks.metadata(metadata)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         RecollectError,
         Unavailable,
     )
+    from recollect.flows.recall import Memory, Recollection
+    from recollect.flows.receipts import Receipt
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -38,11 +40,14 @@ __all__ = [
     "Document",
     "Invalid",
     "LimitReached",
+    "Memory",
     "MemoryManager",
     "Message",
     "Misconfigured",
     "NotFound",
+    "Receipt",
     "RecollectError",
+    "Recollection",
     "Session",
     "Settings",
     "ToolCall",
@@ -53,6 +58,9 @@ __all__ = [
 _HOMES = {
     "ContextService": "recollect.doors.library.context_service",
     "MemoryManager": "recollect.doors.library.memory_manager",
+    "Memory": "recollect.flows.recall",
+    "Receipt": "recollect.flows.receipts",
+    "Recollection": "recollect.flows.recall",
     "Settings": "recollect.settings",
 }
 _MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from numbers import Real
 from typing import Any
 
 from recollect.errors import Invalid
@@ -86,14 +87,15 @@ def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | N
     """A JSON object, as the text that PostgreSQL will store."""
     if value is None:
         return None
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+    if not isinstance(value, Mapping):
         raise Invalid(f"{name} must be a JSON object: a mapping with text keys")
     return _json(dict(value), name)
 
 
 def metadata_filter(value: Mapping[str, Any] | None, name: str) -> str | None:
     """What metadata must contain; an empty filter asks for nothing."""
-    return metadata(value, name) if value is None or value else None
+    encoded = metadata(value, name)
+    return encoded if value else None
 
 
 def metadata_text(value: str | None, name: str = "metadata") -> str | None:
@@ -110,27 +112,32 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
 
 
 def embedding(values: Sequence[float], name: str) -> str:
-    """A vector in the caller's space, as pgvector's text form."""
+    """A vector in the caller's space, as pgvector's text form; arrays of NumPy and its like are taken too."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise Invalid(f"{name} must be a list of {EMBEDDING_DIMENSIONS} numbers")
     if len(values) != EMBEDDING_DIMENSIONS:
         raise Invalid(f"{name} must have {EMBEDDING_DIMENSIONS} numbers, not {len(values)}")
     for place, number in enumerate(values):
-        if isinstance(number, bool) or not isinstance(number, int | float):
+        if isinstance(number, bool) or not isinstance(number, Real):
             raise Invalid(f"{name} must hold numbers only; number {place} is {type(number).__name__}")
         if not abs(number) <= _LARGEST_FLOAT32:
             raise Invalid(f"{name} must hold finite numbers that fit 32 bits; number {place} does not")
     # Beyond these, the sums that cosine similarity takes would overflow or vanish.
-    length = math.hypot(*map(float, values))
-    if length and not _SHORTEST_VECTOR < length < _LONGEST_VECTOR:
+    numbers = list(map(float, values))
+    length = math.hypot(*numbers)
+    if not length:
+        return _ALL_ZEROS
+    if not _SHORTEST_VECTOR < length < _LONGEST_VECTOR:
         raise Invalid(f"{name} is too long or too short a vector for 32-bit arithmetic: scale it to about length 1")
-    return "[" + ",".join(map(repr, map(float, values))) + "]"
+    return "[" + ",".join(map(repr, numbers)) + "]"
 
 
 def query_embedding(values: Sequence[float], name: str) -> str:
     """A vector to search with: it must also have a direction."""
     encoded = embedding(values, name)
-    if not any(values):
+    if encoded == _ALL_ZEROS:
         raise Invalid(f"{name} is all zeros: cosine similarity needs a direction")
     return encoded
 
@@ -187,6 +194,7 @@ def time_range(
 
 _LARGEST_FLOAT32 = 3.4028234e38
 _SHORTEST_VECTOR, _LONGEST_VECTOR = 1e-18, 1e18
+_ALL_ZEROS = "[" + ",".join(["0.0"] * EMBEDDING_DIMENSIONS) + "]"
 
 
 def _json(value: object, name: str) -> str:
@@ -199,6 +207,8 @@ def _json(value: object, name: str) -> str:
         raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
     if _is_deep(value, MAX_METADATA_DEPTH):
         raise Invalid(f"{name} is nested deeper than {MAX_METADATA_DEPTH} levels: make it flatter")
+    if not _has_text_keys(value):
+        raise Invalid(f"{name} must be a JSON object, and JSON has text keys only: turn the others into text")
     if size > MAX_METADATA_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     return encoded
@@ -213,14 +223,14 @@ def _is_deep(value: object, levels: int) -> bool:
 
 
 def _sized(value: str, name: str) -> str:
-    _storable(value, name)
+    storable(value, name)
     if len(value) > MAX_TEXT_BYTES or len(value.encode()) > MAX_TEXT_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_TEXT_MEGABYTES} MB: split it into several parts")
     return value
 
 
 def _short(value: str, name: str, remedy: str) -> str:
-    _storable(value, name)
+    storable(value, name)
     if not value.strip():
         raise Invalid(f"{name} is empty: {remedy}")
     if len(value) > MAX_IDENTIFIER_CHARACTERS:
@@ -228,7 +238,8 @@ def _short(value: str, name: str, remedy: str) -> str:
     return value
 
 
-def _storable(value: str, name: str) -> None:
+def storable(value: str, name: str) -> None:
+    """Text that PostgreSQL can hold, empty or not."""
     if not isinstance(value, str):
         raise Invalid(f"{name} must be text, not {type(value).__name__}")
     if "\x00" in value:
@@ -239,6 +250,13 @@ def _storable(value: str, name: str) -> None:
         raise Invalid(
             f"{name} is not valid UTF-8 (it holds half of a surrogate pair): remove that or decode it rightly"
         ) from problem
+
+
+def _has_text_keys(value: object) -> bool:
+    """What writes JSON would turn other keys into text by itself."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _has_text_keys(item) for key, item in value.items())
+    return not isinstance(value, list | tuple) or all(map(_has_text_keys, value))
 
 
 def _has_nul(value: object) -> bool:

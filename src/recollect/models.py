@@ -45,6 +45,8 @@ class Message(ContractModel):
     content: str = Field(min_length=1, description="Message content")
     created_at: datetime = Field(description="Message creation timestamp (UTC)")
     metadata_: dict[str, Any] = Field(default_factory=dict, description="Flexible message metadata")
+    # Beyond the contract, so not in its schema: other doors and imports know who spoke.
+    speaker: SkipJsonSchema[str | None] = None
 
 
 class Document(ContractModel):

@@ -49,7 +49,10 @@ class Message(BaseModel):
             conversation_id=message.session_id,
             role=message.role,
             content=message.content,
-            metadata=None if message.metadata is None else json.dumps(message.metadata, ensure_ascii=False),
+            # In one order: the database keeps another than the caller's.
+            metadata=None
+            if message.metadata is None
+            else json.dumps(message.metadata, ensure_ascii=False, sort_keys=True),
             created_at=_iso(message.created_at),
         )
 

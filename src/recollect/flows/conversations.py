@@ -1,17 +1,22 @@
 """Conversations: rebuild a conversation's context from the log, and record what was said next."""
 
+import re
 from dataclasses import dataclass
+from uuid import UUID
 
 from recollect import checks
+from recollect.errors import NotFound
 from recollect.flows.remember import Line, Remember, SessionNotFound, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import Log, Message
 from recollect.memory.sessions import Session, Sessions
-from recollect.storage.database import Database
+from recollect.storage.database import Database, Statements
 
 DEFAULT_HISTORY = 10
 DEFAULT_CONVERSATIONS = 20
 MAX_LISTED = 100
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +52,73 @@ class Conversations:
 
     async def get(self, namespace: str, conversation_id: str) -> Session:
         """A conversation without its messages."""
-        checks.identifier(conversation_id, "conversation_id")
+        checks.storable(conversation_id, "conversation_id")
         async with self._database.reading(namespace) as db:
-            return _found(await self._sessions.find(db, conversation_id), conversation_id)
+            return await self._find(db, conversation_id)
 
     async def of_user(self, namespace: str, user_id: str, limit: int) -> list[Session]:
         """A user's conversations, the last active first."""
+        checks.storable(user_id, "user_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
         async with self._database.reading(namespace) as db:
             return await self._sessions.recent_of_user(db, user_id, limit)
 
     async def history(self, namespace: str, conversation_id: str, limit: int) -> History:
         """The last messages of a conversation, with what is known of it."""
-        checks.identifier(conversation_id, "conversation_id")
+        checks.storable(conversation_id, "conversation_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
         async with self._database.reading(namespace) as db:
-            conversation = _found(await self._sessions.find(db, conversation_id), conversation_id)
-            return History(conversation, await self._log.recent(db, conversation_id, limit))
+            conversation = await self._find(db, conversation_id)
+            return History(conversation, await self._log.recent(db, conversation.id, limit))
+
+    async def messages(self, namespace: str, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
+        """The last messages of a session, or the last before one of them; none where there is no such session."""
+        checks.positive(limit, "limit")
+        async with self._database.reading(namespace) as db:
+            found = await self._log.recent(db, session_id, limit, before)
+            if not found and before is not None and before not in await self._log.known(db, [before]):
+                raise NotFound(f"There is no message {before} to read before: pass the id of the oldest one you have")
+            return found
+
+    async def page(self, namespace: str, user_id: str | None, limit: int, after: str | None = None) -> list[Session]:
+        """Sessions of a user or of everybody, the last active first; `after` is the last one of the page before."""
+        if user_id is not None:
+            checks.identifier(user_id, "user_id")
+        checks.positive(limit, "limit")
+        async with self._database.reading(namespace) as db:
+            if after is not None:
+                await self._find(db, after)
+            return await self._sessions.recent(db, user_id, limit, after)
 
     async def record(
         self, namespace: str, conversation_id: str, user_message: str, assistant_response: str, metadata: str | None
     ) -> Interaction:
         """Write a question and its answer next to each other, in one transaction."""
-        checks.identifier(conversation_id, "conversation_id")
+        checks.storable(conversation_id, "conversation_id")
         encoded = checks.metadata_text(metadata)
         lines = (
             Line("user", checks.text(user_message, "user_message"), encoded),
             Line("assistant", checks.text(assistant_response, "assistant_response"), encoded),
         )
-        said, answered = await self._remember.turn(namespace, Turn(conversation_id, lines))
+        try:
+            said, answered = await self._remember.turn(namespace, Turn(conversation_id, lines))
+        except SessionNotFound:
+            if _as_uuid(conversation_id) in (None, conversation_id):
+                raise
+            conversation = await self.get(namespace, conversation_id)
+            said, answered = await self._remember.turn(namespace, Turn(conversation.id, lines))
         return Interaction(said, answered)
 
+    async def _find(self, db: Statements, conversation_id: str) -> Session:
+        """Ids are text, but one that is a UUID may be written in either case."""
+        session = await self._sessions.find(db, conversation_id)
+        if session is None and (usual := _as_uuid(conversation_id)) not in (None, conversation_id):
+            session = await self._sessions.find(db, str(usual))
+        if session is None:
+            raise SessionNotFound.named(conversation_id)
+        return session
 
-def _found(session: Session | None, conversation_id: str) -> Session:
-    if session is None:
-        raise SessionNotFound.named(conversation_id)
-    return session
+
+def _as_uuid(text: str) -> str | None:
+    """The usual spelling of a UUID; None for any other text."""
+    return text.lower() if _UUID.fullmatch(text) else None

@@ -14,6 +14,7 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="log.sql"):
     append: Query
     recent: Query
+    recent_before: Query
     by_seq: Query
     keep: Query
     known: Query
@@ -81,9 +82,12 @@ class Log:
         numbers = {row["id"]: row["seq"] for row in rows}
         return [_logged(entry, numbers[entry.id]) for entry in entries]
 
-    async def recent(self, db: Statements, session_id: str, limit: int) -> list[Message]:
-        """The last messages of a session, oldest first."""
-        rows = await db.all(_Sql.recent, session_id, limit)
+    async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
+        """The last messages of a session, or the last before one of them, oldest first."""
+        if before is None:
+            rows = await db.all(_Sql.recent, session_id, limit)
+        else:
+            rows = await db.all(_Sql.recent_before, session_id, limit, before)
         return [Message._make(row) for row in reversed(rows)]
 
     async def by_seq(self, db: Statements, numbers: Sequence[int]) -> dict[int, Message]:

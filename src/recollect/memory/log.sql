@@ -14,6 +14,16 @@ where namespace = $1 and session_id = $2
 order by position desc
 limit $3;
 
+-- recent_before
+-- The messages of a session before one of its messages, newest first.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = $1
+  and session_id = $2
+  and position < (select position from messages where namespace = $1 and session_id = $2 and id = $4)
+order by position desc
+limit $3;
+
 -- by_seq
 -- Messages by the integers that name them.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at

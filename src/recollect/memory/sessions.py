@@ -17,6 +17,7 @@ class _Sql(Queries, file="sessions.sql"):
     advance: Query
     find: Query
     recent_of_user: Query
+    recent: Query
     some_of_user: Query
     remove: Query
 
@@ -91,6 +92,10 @@ class Sessions:
     async def recent_of_user(self, db: Statements, user_id: str, limit: int) -> list[Session]:
         """A user's sessions, the last active first."""
         return [Session(*row) for row in await db.all(_Sql.recent_of_user, user_id, limit)]
+
+    async def recent(self, db: Statements, user_id: str | None, limit: int, after: str | None) -> list[Session]:
+        """The last active sessions with a UUID, of a user or of everybody; `after` is the last of the page before."""
+        return [Session(*row) for row in await db.all(_Sql.recent, user_id, limit, after)]
 
     async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
         """The ids of some sessions of a user, or of all."""

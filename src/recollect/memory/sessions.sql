@@ -49,6 +49,19 @@ where namespace = $1 and user_id = $2
 order by updated_at desc, id
 limit $3;
 
+-- recent
+-- The last active sessions whose ids are UUIDs, or those after one of them in that order.
+select id, user_id, title, metadata, created_at, updated_at
+from sessions
+where namespace = $1
+  and ($2::text is null or user_id = $2)
+  and id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  and ($4::text is null or (updated_at, id) < (
+      select last.updated_at, last.id from sessions last where last.namespace = $1 and last.id = $4
+  ))
+order by updated_at desc, id desc
+limit $3;
+
 -- some_of_user
 -- Sessions of a user, in no order.
 select id from sessions where namespace = $1 and user_id = $2 limit $3::bigint;

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect import ContextService, NotFound, Settings
+from recollect import ContextService, Invalid, NotFound, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -169,3 +169,35 @@ def test_a_forked_child_has_a_service_of_its_own(conversation: dict[str, Any]) -
     ContextService.record_interaction(conversation["id"], "from the parent", "noted")
     messages = ContextService.fetch_chat_history(conversation["id"])["messages"]
     assert [m["content"] for m in messages] == ["from the child", "noted", "from the parent", "noted"]
+
+
+@pytest.mark.parametrize("conversation_id", ["", " ", "x" * 300])
+def test_an_id_that_no_conversation_can_have_is_not_found(conversation_id: str) -> None:
+    not_found = f"^Conversation {conversation_id} not found$"
+    with pytest.raises(ValueError, match=not_found):
+        ContextService.get_conversation(conversation_id)
+    with pytest.raises(ValueError, match=not_found):
+        ContextService.fetch_chat_history(conversation_id)
+    with pytest.raises(ValueError, match=not_found):
+        ContextService.record_interaction(conversation_id, "Hi", "Hello")
+
+
+def test_a_uuid_may_be_written_in_either_case() -> None:
+    created = ContextService.create_conversation("u")["id"]
+    recorded = ContextService.record_interaction(created.upper(), "Hi", "Hello")
+    assert recorded["conversation_id"] == created
+    assert ContextService.get_conversation(created.upper())["id"] == created
+    assert ContextService.fetch_chat_history(created.upper())["message_count"] == 2
+
+
+def test_metadata_comes_back_in_one_order() -> None:
+    created = ContextService.create_conversation("u")["id"]
+    recorded = ContextService.record_interaction(created, "Hi", "Hello", '{"long name": 1, "b": 2, "a": 3}')
+    (first, _) = ContextService.fetch_chat_history(created)["messages"]
+    assert recorded["user_message"] == first
+
+
+@pytest.mark.parametrize("user_id", [5, None, "a\x00b"])
+def test_a_user_id_that_cannot_be_one_is_refused_with_a_sentence(user_id: Any) -> None:
+    with pytest.raises(Invalid, match="user_id"):
+        ContextService.list_conversations(user_id)

@@ -23,7 +23,8 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
 
-from recollect import MemoryManager
+from sqlalchemy.exc import DatabaseError
+from recollect import MemoryManager, Settings
 
 async def main():
     async with MemoryManager() as memory:
@@ -36,10 +37,15 @@ async def main():
         day = datetime(2026, 1, 1, tzinfo=UTC)
         await memory.temporal_query(day, day + timedelta(days=1))
         await memory.health_check()
-        for bad in (memory.store_message(session, "nobody", "hello"), memory.get_conversation_history(session, 0)):
+        no_server = Settings(database_url="postgresql:///nowhere?host=/nonexistent")
+        for bad in (
+            MemoryManager(no_server).health_check(),
+            memory.store_message(session, "nobody", "hello"),
+            memory.get_conversation_history(session, 0),
+        ):
             try:
                 await bad
-            except ValueError:
+            except (ValueError, DatabaseError):
                 pass
 
 asyncio.run(main())
@@ -91,5 +97,11 @@ def test_every_call_makes_one_span_with_the_contracts_attributes(finished_spans:
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 def test_a_failed_call_says_so_in_its_span(finished_spans: list[dict[str, Any]]) -> None:
     failed = [s for s in finished_spans if not s["attributes"]["operation.success"]]
-    assert [s["name"] for s in failed] == ["memory.store_message", "memory.get_conversation_history"]
+    assert [s["name"] for s in failed] == [
+        "memory.health_check",
+        "memory.store_message",
+        "memory.get_conversation_history",
+    ]
+    assert failed[0]["attributes"]["status"] == "unhealthy"
+    assert failed[0]["attributes"]["postgres_version"] == "unknown"
     assert all(s["status"] == "ERROR" for s in failed)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -18,10 +18,12 @@ from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.flows.forget import SESSION, USER, Target
 from recollect.flows.recall import Recollection
+from recollect.flows.receipts import Receipt
 from recollect.flows.remember import ANONYMOUS, Line, Turn
 from recollect.identifiers import uuid7
-from recollect.memory import documents, log
+from recollect.memory import documents, log, sessions
 from recollect.memory.search import Scope
 from recollect.settings import Settings
 
@@ -90,17 +92,48 @@ class MemoryManager:
             (message,) = await engine.remember.turn(self._scope(engine), turn)
             return message.id
 
-    async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[models.Message]:
-        """Retrieve conversation history for a session (most recent N messages), oldest first."""
+    async def get_conversation_history(
+        self, session_id: UUID, limit: int = 100, *, before: UUID | None = None
+    ) -> list[models.Message]:
+        """Retrieve conversation history for a session (most recent N messages), oldest first.
+
+        `before` is the id of a message: the most recent N messages before that one. Page through a long history with
+        the id of the oldest message you have.
+        """
         with _call("get_conversation_history") as span:
             spans.annotate(span, {"session_id": str(session_id), "limit": limit})
-            checks.positive(limit, "limit")
             key = _session_key(session_id)
+            _optional_uuid(before, "before")
             engine = await self._engine()
-            async with engine.database.reading(self._scope(engine)) as db:
-                messages = await engine.capabilities.log.recent(db, key, limit)
+            messages = await engine.conversations.messages(self._scope(engine), key, limit, before)
             spans.annotate(span, {"result_count": len(messages)})
             return _messages(session_id, messages)
+
+    async def get_session(self, session_id: UUID) -> models.Session:
+        """A session without its messages; raises NotFound where there is none."""
+        with _call("get_session") as span:
+            spans.annotate(span, {"session_id": str(session_id)})
+            key = _session_key(session_id)
+            engine = await self._engine()
+            return _session(await engine.conversations.get(self._scope(engine), key))
+
+    async def list_sessions(
+        self, user_id: str | None = None, *, limit: int = 100, after: UUID | None = None
+    ) -> list[models.Session]:
+        """Sessions of a user, or of everybody, the last active first.
+
+        `after` is the id of the last session of the page before. Sessions of other doors whose ids are not UUIDs are
+        left out: this contract could not name them.
+        """
+        with _call("list_sessions") as span:
+            spans.annotate(span, {"limit": limit})
+            _optional_uuid(after, "after")
+            engine = await self._engine()
+            found = await engine.conversations.page(
+                self._scope(engine), user_id, limit, None if after is None else str(after)
+            )
+            spans.annotate(span, {"result_count": len(found)})
+            return list(map(_session, found))
 
     async def store_document(
         self, content: str, metadata: dict[str, Any] | None = None, embedding: list[float] | None = None
@@ -189,6 +222,37 @@ class MemoryManager:
             spans.annotate(span, {"result_count": len(recollection.memories), "pending": recollection.pending})
             return recollection
 
+    async def forget(
+        self,
+        item: str | UUID | None = None,
+        *,
+        session_id: UUID | str | None = None,
+        user_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Take one item, a session or a user out of memory for good, with everything by which it could be found.
+
+        An item goes by the id that was returned for it, or by its kind and id, as in "memory:ID". The receipt counts
+        the rows that went; with `dry_run` those that would go.
+        """
+        with _call("forget") as span:
+            target = _target(item, session_id, user_id)
+            engine = await self._engine()
+            step = engine.forget.count if dry_run else engine.forget.forget
+            receipt = await step(self._scope(engine), target)
+            spans.annotate(span, {"result_count": receipt.total})
+            return receipt
+
+    async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
+        """Everything that is stored, or all that belongs to a user, as lines of JSON for `recollect import`.
+
+        It is the state of one moment; few lines are in memory at a time.
+        """
+        with _call("export"):
+            engine = await self._engine()
+            async for line in engine.exporting.lines(self._scope(engine), user_id):
+                yield line
+
     async def flush(self) -> None:
         """Return when everything stored so far can be recalled by its meaning too."""
         with _call("flush"):
@@ -198,6 +262,7 @@ class MemoryManager:
     async def health_check(self) -> dict[str, Any]:
         """Check database connectivity and return health status."""
         with _call("health_check") as span:
+            spans.annotate(span, {"status": "unhealthy", "postgres_version": "unknown"})
             engine = await self._engine()
             versions = await engine.health()
             spans.annotate(span, {"status": "healthy", "postgres_version": versions.postgres})
@@ -257,6 +322,20 @@ def _words(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
+def _target(item: str | UUID | None, session_id: UUID | str | None, user_id: str | None) -> Target:
+    named = [(None, item), (SESSION, session_id), (USER, user_id)]
+    given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
+    if len(given) != 1:
+        raise Invalid("Say what to forget: one item, one session_id or one user_id")
+    ((kind, name),) = given
+    return Target.named(name) if kind is None else Target(kind, name)
+
+
+def _optional_uuid(value: UUID | None, name: str) -> None:
+    if value is not None and not isinstance(value, UUID):
+        raise Invalid(f"{name} must be a UUID, not {type(value).__name__}")
+
+
 def _session_key(session_id: UUID) -> str:
     if not isinstance(session_id, UUID):
         raise Invalid(f"session_id must be a UUID, not {type(session_id).__name__}")
@@ -297,9 +376,20 @@ def _messages(session_id: UUID, messages: list[log.Message]) -> list[models.Mess
                 "content": message.content,
                 "created_at": message.created_at,
                 "metadata_": _as_object(message.metadata),
+                "speaker": message.speaker,
             }
             for message in messages
         ]
+    )
+
+
+def _session(session: sessions.Session) -> models.Session:
+    return models.Session(
+        id=UUID(session.id),
+        user_id=session.user_id,
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+        metadata_=_as_object(session.metadata),
     )
 
 
