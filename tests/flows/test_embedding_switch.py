@@ -156,7 +156,7 @@ async def test_old_vectors_stay_while_a_search_may_read_them(
     filled: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_switch, "GRACE", timedelta(hours=1))
-    meaning = await filled.spaces.question(namespace, "lamp")
+    meaning = (await filled.spaces.question(namespace, "lamp")).meaning
     assert meaning is not None
     await filled.embeddings.run(namespace, OPENAI)
     assert not await filled.embeddings.sweep(namespace)
@@ -173,7 +173,7 @@ async def test_a_giant_has_an_index_of_the_new_size_before_searches_ask_for_it(
     monkeypatch.setattr(giants, "THRESHOLD", 50)
     old = await filled.maintenance.tend(namespace)
     await filled.embeddings.run(namespace, OPENAI)
-    meaning = await filled.spaces.question(namespace, "the boat in room 5")
+    meaning = (await filled.spaces.question(namespace, "the boat in room 5")).meaning
     assert meaning is not None
     async with filled.database.searching(namespace) as db:
         giant = await filled.capabilities.giants.find(db, "ann", OPENAI)

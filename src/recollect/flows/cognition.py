@@ -12,6 +12,7 @@ from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.fusion import Weights, fuse
 from recollect.flows.legs import Legs
 from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.flows.results import Results
 from recollect.language.content import density, likeness
 from recollect.memory.episodes import Episode, Episodes, SimilarEpisode
 from recollect.memory.insights import Insight, Insights
@@ -35,24 +36,28 @@ NOMINEES = 200
 # The same where results are still to be filtered by what passages do not know.
 NOMINEES_TO_FILTER = 1000
 
+SIMILARITY_BY_WORDS = "`similarity` is the share of words in common here."
+
 _INSIGHTS = Scope(kinds=("insight",))
 _EPISODES = Scope(kinds=("episode",))
 
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A stored insight, and whether it is found by its meaning already."""
+    """A stored insight, and whether it is found by its meaning already; `degraded` says why it could not be."""
 
     insight: Insight
     embedding_status: EmbeddingStatus
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEpisode:
-    """A stored episode, and whether it is found by its meaning already."""
+    """A stored episode, and whether it is found by its meaning already; `degraded` says why it could not be."""
 
     episode: Episode
     embedding_status: EmbeddingStatus
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class HybridResults:
     results: list[FoundInsight]
     semantic_results_count: int
     keyword_results_count: int
+    degraded: str | None = None
 
 
 class Cognition:
@@ -136,7 +142,9 @@ class Cognition:
         fidelity = round(await tasks.in_thread(density, content), 4)
         said = [message.content for message in sources.values()]
         grounding = await self._findable.grounding(namespace, content, studied, said)
-        metadata = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding, 4)}
+        metadata: dict[str, Any] = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding.value, 4)}
+        if grounding.by == "words":
+            metadata["grounding_by"] = "words"
         async with self._database.transaction(namespace) as tx:
             # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
@@ -144,7 +152,7 @@ class Cognition:
             source = Source("insight", str(insight.id), studied.excerpts, insight.created_at)
             await self._findable.add(tx, source, studied)
         self._findable.committed(namespace, studied)
-        return Compressed(insight, studied.embedding_status)
+        return Compressed(insight, studied.embedding_status, studied.degraded)
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.results))
     async def hybrid_search(
@@ -163,12 +171,13 @@ class Cognition:
         vector = None
         if query_embedding is not None:
             vector = await self._legs.given_vector(namespace, query_embedding, "query_embedding")
-        by_meaning, by_words = await self._legs.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
-        best = fuse(by_meaning, by_words, weights)[:top_k]
+        ranks = await self._legs.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
+        best = fuse(ranks.by_meaning, ranks.by_words, weights)[:top_k]
+        ranks.query.require(best)
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in best])
         results = [FoundInsight(found[insight_id], score) for insight_id, score in best if insight_id in found]
-        return HybridResults(results, len(by_meaning), len(by_words))
+        return HybridResults(results, len(ranks.by_meaning), len(ranks.by_words), ranks.query.degraded)
 
     async def insights(
         self,
@@ -178,7 +187,7 @@ class Cognition:
         fidelity_min: float | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
-    ) -> list[Insight]:
+    ) -> Results[Insight]:
         """Insights that match a query, the best first, or the newest; both ends of the range belong to it."""
         checks.between(top_k, 1, MAX_LISTED, "top_k")
         if fidelity_min is not None:
@@ -186,13 +195,16 @@ class Cognition:
         since, until = _range(created_after, "created_after", created_before, "created_before")
         if query is None:
             async with self._database.reading(namespace) as db:
-                return await self._insights.newest(db, top_k, fidelity_min, since, until)
+                return Results(await self._insights.newest(db, top_k, fidelity_min, since, until))
         checks.question(query, "query")
         scope = replace(_INSIGHTS, since=since, until=until)
-        ranked = fuse(*await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER), Weights())
+        ranks = await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER)
+        ranked = fuse(ranks.by_meaning, ranks.by_words, Weights())
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
-        return [found[insight_id] for insight_id, _ in ranked if insight_id in found][:top_k]
+        ranks.query.require(found)
+        best = [found[insight_id] for insight_id, _ in ranked if insight_id in found][:top_k]
+        return Results(best, ranks.query.degraded)
 
     @telemetry.memory_operation("upsert_memory")
     async def update_working(self, namespace: str, content: str, importance: float = 0.5) -> WorkingUpdate:
@@ -251,7 +263,7 @@ class Cognition:
             source = Source("episode", str(episode.id), studied.excerpts, episode.created_at, metadata=lesson)
             await self._findable.add(tx, source, studied)
         self._findable.committed(namespace, studied)
-        return RecordedEpisode(episode, studied.embedding_status)
+        return RecordedEpisode(episode, studied.embedding_status, studied.degraded)
 
     @telemetry.memory_operation("search_memory", len)
     async def similar_episodes(
@@ -262,7 +274,7 @@ class Cognition:
         min_similarity: float = 0.5,
         reward_min: float | None = None,
         days_back: int = 30,
-    ) -> list[SimilarEpisode]:
+    ) -> Results[SimilarEpisode]:
         """Lessons whose query was like this one, the most similar first; without a model by the terms they share."""
         checks.question(query, "query")
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
@@ -270,12 +282,15 @@ class Cognition:
         if reward_min is not None:
             checks.number_between(reward_min, -1.0, 1.0, "reward_min")
         since = _since(days_back)
-        meaning = await self._legs.meaning(namespace, query)
+        asked = await self._legs.query(namespace, query)
+        meaning = asked.meaning
         if meaning is None:
             similar = await self._episodes_by_words(namespace, query, since, reward_min)
-            return [found for found in similar if found.similarity >= min_similarity][:top_k]
+            near = [found for found in similar if found.similarity >= min_similarity][:top_k]
+            asked.require(near)
+            return Results(near, f"{asked.degraded} {SIMILARITY_BY_WORDS}")
         async with self._database.searching(namespace) as db:
-            return await self._episodes.similar(
+            episodes = await self._episodes.similar(
                 db,
                 meaning.vector,
                 meaning.model,
@@ -284,6 +299,7 @@ class Cognition:
                 min_similarity=min_similarity,
                 limit=top_k,
             )
+        return Results(episodes)
 
     async def _episodes_by_words(
         self, namespace: str, query: str, since: datetime, reward_min: float | None

@@ -8,7 +8,7 @@ from operator import add
 from typing import Literal
 
 from recollect import tasks, telemetry
-from recollect.flows.spaces import Embedded, Spaces
+from recollect.flows.spaces import Embedded, Embedding, Spaces
 from recollect.inference.embedder import Vector, as_text
 from recollect.language.content import share_said
 from recollect.language.passages import cut
@@ -23,15 +23,33 @@ EmbeddingStatus = Literal["success", "pending"]
 
 @dataclass(frozen=True, slots=True)
 class Studied:
-    """A text with its passages and, unless they are left to the indexer, the vector of each."""
+    """A text with its passages and their vectors."""
 
     excerpts: tuple[Excerpt, ...]
-    embedded: Embedded | None
+    embedding: Embedding
+
+    @property
+    def embedded(self) -> Embedded | None:
+        """The vector of each passage, unless they are left to the indexer."""
+        return self.embedding.embedded
+
+    @property
+    def degraded(self) -> str | None:
+        """Why it could not be embedded; None if it was, or is only left to the indexer."""
+        return self.embedding.degraded
 
     @property
     def embedding_status(self) -> EmbeddingStatus:
         """Whether its meaning is stored together with it."""
         return "pending" if self.embedded is None else "success"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """How near a text is to its sources, and by what that was measured."""
+
+    value: float
+    by: Literal["meaning", "words"]
 
 
 class Findable:
@@ -53,7 +71,7 @@ class Findable:
         """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
         excerpts = await tasks.in_thread(analyse, text, title)
         if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
-            return Studied(excerpts, None)
+            return Studied(excerpts, Embedding(None))
         return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
 
     async def add(self, tx: Transaction, source: Source, studied: Studied) -> None:
@@ -65,17 +83,17 @@ class Findable:
             vectors = dict(zip(texts, map(as_text, studied.embedded.vectors), strict=True))
             await self._passages.complete_new(tx, source.kind, source.item_id, studied.embedded.model, vectors)
 
-    async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> float:
+    async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> Grounding:
         """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
         if studied.embedded is None:
-            return await tasks.in_thread(share_said, text, "\n".join(sources))
+            return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
         passages = await tasks.in_thread(_passages, sources)
         sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
-        theirs = await self._spaces.documents(namespace, sample)
+        theirs = (await self._spaces.documents(namespace, sample)).embedded
         if theirs is None or theirs.model != studied.embedded.model:
-            return await tasks.in_thread(share_said, text, "\n".join(sources))
-        return _cosine(studied.embedded.vectors, theirs.vectors)
+            return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
+        return Grounding(_cosine(studied.embedded.vectors, theirs.vectors), "meaning")
 
     def committed(self, namespace: str, studied: Studied) -> None:
         """Tell those who work in the background what is theirs to do."""

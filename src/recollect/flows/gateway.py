@@ -15,6 +15,7 @@ from recollect.flows.findable import EmbeddingStatus, Findable
 from recollect.flows.indexing import Indexer
 from recollect.flows.recall import Memory, Recall
 from recollect.flows.remember import Line, Remember, Turn
+from recollect.flows.results import Results
 from recollect.identifiers import uuid_at
 from recollect.memory.passages import Passages, Source
 from recollect.memory.resources import Resource, Resources
@@ -104,10 +105,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class PutResource:
-    """A stored resource, and whether it is found by its meaning already."""
+    """A stored resource, and whether it is found by its meaning already; `degraded` says why it could not be."""
 
     resource: Resource
     embedding_status: EmbeddingStatus
+    degraded: str | None = None
 
 
 class Gateway:
@@ -141,7 +143,7 @@ class Gateway:
         *,
         conversation_id: str | None = None,
         top_k: int = DEFAULT_TOP_K,
-    ) -> list[Found]:
+    ) -> Results[Found]:
         """What answers a prompt in any of some scopes, each thing once, the best first.
 
         A prompt may be longer than a question: its beginning is searched by. One without any word finds nothing.
@@ -151,14 +153,15 @@ class Gateway:
         query = query[: checks.MAX_QUESTION_CHARACTERS]
         places = await self._places(owner, scopes, conversation_id)
         if not checks.has_words(query):
-            return []
+            return Results()
         recollections = await self._recall.in_each(owner.namespace, query, list(places.values()), top_k=top_k)
         found: dict[tuple[str, str], tuple[str, Memory]] = {}
         for name, recollection in zip(places, recollections, strict=True):
             for memory in recollection.memories:
                 found.setdefault((memory.kind, memory.id), (name, memory))
         best = sorted(found.values(), key=lambda each: -each[1].score)[:top_k]
-        return await self._shown(owner, best)
+        degraded = next((each.degraded for each in recollections if each.degraded is not None), None)
+        return Results(await self._shown(owner, best), degraded)
 
     async def add(self, owner: Owner, session_id: str, messages: Sequence[Said]) -> Added:
         """Append messages to a chat, all or none; those that it has already are left out."""
@@ -172,12 +175,12 @@ class Gateway:
         written = await self._remember.turn(owner.namespace, turn)
         return Added(len(written), len(messages) - len(written), stored)
 
-    async def flush(self, owner: Owner, session_id: str) -> None:
-        """Return when everything that was added to a chat is found by its meaning."""
+    async def flush(self, owner: Owner, session_id: str) -> str | None:
+        """Return when everything that was added to a chat is found by its meaning, or why words alone find it."""
         _check_session_id(session_id)
         if not await self._exists(owner, session_id):
             raise NotFound(f"This user has no session {session_id} in this app and project: add messages to it first")
-        await self._indexer.flush_session(owner.namespace, owner.user_id, owner.stored(session_id))
+        return await self._indexer.flush_session(owner.namespace, owner.user_id, owner.stored(session_id))
 
     async def put_resource(
         self,
@@ -209,7 +212,7 @@ class Gateway:
             )
             await self._findable.add(tx, source, studied)
         self._findable.committed(owner.namespace, studied)
-        return PutResource(resource, studied.embedding_status)
+        return PutResource(resource, studied.embedding_status, studied.degraded)
 
     async def _places(self, owner: Owner, scopes: Sequence[str], conversation_id: str | None) -> dict[str, Scope]:
         """Where the scopes that were asked for lie, the narrowest first; a chat without messages lies nowhere."""

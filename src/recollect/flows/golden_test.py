@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from recollect import checks
 from recollect.errors import Invalid, LimitReached, NotFound
 from recollect.flows.cognition import Cognition
+from recollect.flows.spaces import NotSearched
 from recollect.language.lengths import LENGTHS, Length, length_of
 from recollect.memory.golden import Baseline, Golden, GoldenQuery, GoldenRun, QueryResult
 from recollect.memory.insights import Insights
@@ -130,9 +131,18 @@ class GoldenTest:
             return await self._golden.history(db, limit)
 
     async def _result(self, namespace: str, query: GoldenQuery) -> QueryResult:
-        found = await self._cognition.hybrid_search(namespace, query.query, top_k=RANKS)
+        try:
+            found = await self._cognition.hybrid_search(namespace, query.query, top_k=RANKS)
+        except NotSearched as problem:
+            raise _not_recorded(str(problem)) from problem
+        if found.degraded is not None:
+            raise _not_recorded(found.degraded)
         ids = [result.insight.id for result in found.results]
         return QueryResult(query.id, length_of(query.query), len(set(ids) & set(query.expected_ids)), ids)
+
+
+def _not_recorded(degraded: str) -> NotSearched:
+    return NotSearched(f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}")
 
 
 def has_drifted(precision: float, baseline: float) -> bool:

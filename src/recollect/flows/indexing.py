@@ -78,35 +78,36 @@ class Indexer:
             raise failure
         return done
 
-    async def flush(self, namespace: str, progress: Callable[[int], None] | None = None) -> None:
+    async def flush(self, namespace: str, progress: Callable[[int], None] | None = None) -> str | None:
         """Return when everything written to the namespace so far is indexed, by us or by another indexer.
 
-        `progress` hears how many passages wait. Without a model only their words are counted.
+        `progress` hears how many passages wait. Without a model only their words are counted, and a sentence says so.
         """
         while True:
             done = await self._batch(namespace)
             waiting = await self.waiting(namespace)
             if progress is not None:
                 progress(waiting)
-            if waiting == 0 or (done == 0 and await self._spaces.embedder(namespace) is None):
-                return
+            if waiting == 0:
+                return None
             if done == 0:
+                if degraded := await self._spaces.missing(namespace):
+                    return degraded
                 await asyncio.sleep(FLUSH_POLL_SECONDS)
 
-    async def flush_if_short(self, namespace: str) -> None:
+    async def flush_if_short(self, namespace: str) -> str | None:
         """The same where it takes a second or two; a longer backlog is left to whoever works it off."""
-        if await self.waiting(namespace) <= SHORT_BACKLOG:
-            await self.flush(namespace)
+        return await self.flush(namespace) if await self.waiting(namespace) <= SHORT_BACKLOG else None
 
     async def flush_session(
         self, namespace: str, owner: str, session_id: str, within_seconds: float = FLUSH_SECONDS
-    ) -> None:
+    ) -> str | None:
         """Return when everything written to a session so far is found by its meaning, whoever gave it that.
 
-        Without a model there is nothing to wait for: words are found from the start.
+        Without a model there is nothing to wait for, words are found from the start: a sentence says so.
         """
-        if await self._spaces.embedder(namespace) is None:
-            return
+        if degraded := await self._spaces.missing(namespace):
+            return degraded
         try:
             async with asyncio.timeout(within_seconds):
                 await self._finish_session(namespace, owner, session_id)
@@ -115,6 +116,7 @@ class Indexer:
                 f"What was added to {session_id} is stored and found by its words, but not all of it by its meaning "
                 f"after {within_seconds:g} s: flush again"
             ) from None
+        return None
 
     async def _finish_session(self, namespace: str, owner: str, session_id: str) -> None:
         async with self._database.reading(namespace) as db:

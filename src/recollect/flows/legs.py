@@ -3,14 +3,24 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from recollect import checks
 from recollect.errors import Invalid
-from recollect.flows.spaces import Spaces
+from recollect.flows.spaces import SemanticQuery, Spaces
 from recollect.language import words
 from recollect.memory.passages import Passages
 from recollect.memory.search import Meaning, Scope, Search
 from recollect.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Items by meaning and items by words, and the query that was asked by meaning, if it could be."""
+
+    by_meaning: list[int]
+    by_words: list[int]
+    query: SemanticQuery
 
 
 class Legs:
@@ -22,22 +32,20 @@ class Legs:
         self._passages = passages
         self._spaces = spaces
 
-    async def both(
-        self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None
-    ) -> tuple[list[int], list[int]]:
+    async def both(self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None) -> Ranks:
         """Items by meaning and items by words, from so many passages each; a vector may be given."""
-        by_meaning, by_words = await asyncio.gather(
+        (query, by_meaning), by_words = await asyncio.gather(
             self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
         )
         items = await self._items(namespace, by_meaning, by_words)
-        return items[0], items[1]
+        return Ranks(items[0], items[1], query)
 
     async def by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
         """Items that share words with a text."""
         return (await self._items(namespace, await self._by_words(namespace, text, scope, limit)))[0]
 
-    async def meaning(self, namespace: str, text: str) -> Meaning | None:
-        """What to compare with stored vectors; None without a model."""
+    async def query(self, namespace: str, text: str) -> SemanticQuery:
+        """What to compare with stored vectors, or why there is nothing."""
         return await self._spaces.question(namespace, text)
 
     async def given_vector(self, namespace: str, values: Sequence[float], name: str) -> Meaning:
@@ -65,12 +73,12 @@ class Legs:
 
     async def _by_meaning(
         self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None
-    ) -> list[int]:
-        meaning = given or await self.meaning(namespace, text)
-        if meaning is None:
-            return []
+    ) -> tuple[SemanticQuery, list[int]]:
+        query = await self.query(namespace, text) if given is None else SemanticQuery(given)
+        if query.meaning is None:
+            return query, []
         async with self._database.searching(namespace) as db:
-            return await self._search.by_meaning(db, scope, meaning, limit)
+            return query, await self._search.by_meaning(db, scope, query.meaning, limit)
 
     async def _items(self, namespace: str, *lists: Sequence[int]) -> list[list[int]]:
         """The items of ranked passages, each at the rank of its best."""

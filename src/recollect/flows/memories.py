@@ -12,6 +12,8 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.findable import Findable, Studied
 from recollect.flows.recall import CATEGORIES, MAX_TOP_K, NOMINEES, Recall
+from recollect.flows.results import Results
+from recollect.flows.spaces import NotSearched
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
 from recollect.memory.memories import Draft, HistoryEntry, Holder, Identity, Memories, Place, StoredMemory
@@ -52,6 +54,8 @@ class Added:
     memory: StoredMemory
     what: What
     superseded: tuple[UUID, ...] = ()
+    degraded: str | None = None
+    """Why it could not be embedded, so that words alone find it for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,7 @@ class LongTermMemory:
         holder: Holder,
         categories: Sequence[str] = (),
         limit: int = 100,
-    ) -> list[FoundMemory]:
+    ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
         _check_holder(holder, needed=True)
@@ -145,7 +149,8 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             stored = await self._memories.find(db, [UUID(item.id) for item in found.memories])
         hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
-        return [FoundMemory(memory, score) for memory, score in hits if memory is not None and _in_force(memory)]
+        in_force = (FoundMemory(memory, score) for memory, score in hits if memory is not None and _in_force(memory))
+        return Results(in_force, found.degraded)
 
     async def newest(
         self, namespace: str, holder: Holder | None = None, limit: int = 100, behind: Place | None = None
@@ -232,7 +237,7 @@ class LongTermMemory:
                     await self._supersede(tx, old, memory)
             if memory is not None:
                 self._findable.committed(namespace, studied)
-                return Added(memory, "created", tuple(other.id for other in old))
+                return Added(memory, "created", tuple(other.id for other in old), studied.degraded)
             if known := await self._same(namespace, draft.identity, draft.origin):
                 return Added(known, "existing")
         raise Conflict("The same memory is being stored and deleted by others: try again")
@@ -260,7 +265,11 @@ class LongTermMemory:
         question = text[:_ASKED_CHARACTERS]
         if not checks.has_words(question):
             return []
-        return [found.memory for found in await self.search(namespace, question, holder, limit=LOOKED_AT)]
+        try:
+            near = await self.search(namespace, question, holder, limit=LOOKED_AT)
+        except NotSearched:
+            return []  # a new memory is stored all the same, compared with none
+        return [found.memory for found in near]
 
     async def _echoed(self, namespace: str, text: str, holder: Holder, recalled: Sequence[str]) -> StoredMemory | None:
         """The memory that a text repeats, if it says nothing besides what was recalled."""

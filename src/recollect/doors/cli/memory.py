@@ -93,8 +93,8 @@ def _print_table(found: Recollection, explain: bool) -> None:
         click.echo("Nothing found.")
     if found.pending:
         click.echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
-    if not found.by_meaning:
-        click.echo("No embedding model could be asked, so words alone decided: `recollect doctor` says more.")
+    if found.degraded is not None:
+        click.echo(found.degraded)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

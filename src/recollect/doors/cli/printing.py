@@ -15,18 +15,24 @@ def print_json(document: Any) -> None:
 
 
 async def indexed(indexer: Indexer, namespace: str) -> None:
-    """Work off what waits, with a bar on a terminal."""
+    """Work off what waits, with a bar on a terminal; tell if nothing can be embedded."""
     waiting = await indexer.waiting(namespace)
     with click.progressbar(length=waiting, label="Indexing", show_pos=True) as bar:
-        await indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
+        degraded = await indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
+    _tell(degraded)
 
 
 async def give_meaning(indexer: Indexer, namespace: str) -> None:
     """Index what was just stored, if that is soon done; what stands in the way is told, and takes nothing away."""
     try:
-        await indexer.flush_if_short(namespace)
+        _tell(await indexer.flush_if_short(namespace))
     except FAILURES as problem:
         click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
+
+
+def _tell(degraded: str | None) -> None:
+    if degraded is not None:
+        click.echo(degraded, err=True)
 
 
 def shortened(text: str, most: int) -> str:

@@ -253,11 +253,11 @@ class MemoryManager:
             async for line in engine.exporting.lines(self._scope(engine), user_id):
                 yield line
 
-    async def flush(self) -> None:
-        """Return when everything stored so far can be recalled by its meaning too."""
+    async def flush(self) -> str | None:
+        """Return when everything stored so far can be recalled by its meaning too: None, or why it cannot be."""
         with _call("flush"):
             engine = await self._engine()
-            await engine.indexer.flush(self._scope(engine))
+            return await engine.indexer.flush(self._scope(engine))
 
     async def health_check(self) -> dict[str, Any]:
         """Check database connectivity and return health status."""

@@ -9,7 +9,7 @@ from recollect.checks import EMBEDDING_DIMENSIONS
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
-from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Tools
+from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Degradable, Tools
 from recollect.flows import cognition, fusion, golden_test, judge
 
 TOOLS = Tools(as_object)
@@ -79,7 +79,7 @@ class HybridResults(BaseModel):
     keyword_results_count: int
     final_results_count: int
     weights: Weights
-    status: Success = "success"
+    status: Literal["success", "degraded"]
 
 
 class UpdatedWorkingMemory(BaseModel):
@@ -172,15 +172,16 @@ async def compress_to_l2_insight(
         list[Annotated[int, WHOLE]],
         Field(description="Array of L0 raw memory IDs that were compressed into this insight"),
     ],
-) -> StoredInsight:
+) -> Degradable[StoredInsight]:
     """Compress dialogue data to L2 insight with OpenAI embedding and semantic fidelity check"""
     stored = await caller.engine.cognition.compress(caller.namespace, content, source_ids)
-    return StoredInsight(
+    answer = StoredInsight(
         id=stored.insight.id,
         embedding_status=stored.embedding_status,
         fidelity_score=stored.insight.fidelity,
         timestamp=stored.insight.created_at,
     )
+    return Degradable(answer, stored.degraded)
 
 
 @TOOLS.tool("Hybrid search", READS)
@@ -201,24 +202,26 @@ async def hybrid_search(
     weights: Annotated[
         Weights, Field(description="Weights for fusing semantic and keyword results (must sum to 1.0)")
     ] = Weights(),  # noqa: B008  # never changed
-) -> HybridResults:
+) -> Degradable[HybridResults]:
     """Perform hybrid semantic + keyword search with RRF fusion. Embedding is generated automatically from query_text
     if not provided."""
     shares = fusion.Weights(weights.semantic, weights.keyword)
     found = await caller.engine.cognition.hybrid_search(caller.namespace, query_text, query_embedding, top_k, shares)
-    return HybridResults(
+    answer = HybridResults(
         results=[
             FoundInsight(
                 id=each.insight.id, content=each.insight.content, source_ids=each.insight.source_ids, score=each.score
             )
             for each in found.results
         ],
-        query_embedding_dimension=EMBEDDING_DIMENSIONS,
+        query_embedding_dimension=EMBEDDING_DIMENSIONS if found.degraded is None else 0,
         semantic_results_count=found.semantic_results_count,
         keyword_results_count=found.keyword_results_count,
         final_results_count=len(found.results),
         weights=weights,
+        status="success" if found.degraded is None else "degraded",
     )
+    return Degradable(answer, found.degraded)
 
 
 @TOOLS.tool("Update working memory", ADDS)
@@ -245,16 +248,17 @@ async def store_episode(
     reflection: Annotated[
         str, Field(min_length=1, description="Verbalized lesson learned (format: 'Problem: ... Lesson: ...')")
     ],
-) -> StoredEpisode:
+) -> Degradable[StoredEpisode]:
     """Store episode memory with query, reward, and reflection for verbal reinforcement learning"""
     stored = await caller.engine.cognition.store_episode(caller.namespace, query, reward, reflection)
-    return StoredEpisode(
+    answer = StoredEpisode(
         id=stored.episode.id,
         embedding_status=stored.embedding_status,
         query=stored.episode.query,
         reward=stored.episode.reward,
         created_at=stored.episode.created_at,
     )
+    return Degradable(answer, stored.degraded)
 
 
 @TOOLS.tool("Store dual judge scores", ASKS_MODELS)

@@ -36,10 +36,11 @@ class RecalledMemory(BaseModel):
 
 
 class Recalled(BaseModel):
-    """What was recalled; `pending` passages are not found by meaning yet."""
+    """What was recalled; `pending` passages are not embedded yet; `degraded` says why words alone decided."""
 
     memories: list[RecalledMemory]
     pending: int
+    degraded: str | None
 
 
 class Forgotten(BaseModel):
@@ -71,7 +72,7 @@ async def recall(
 ) -> Recalled:
     """Recall what answers a question from everything that was ever stored, the best first."""
     found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
-    return Recalled(memories=list(map(_recalled, found.memories)), pending=found.pending)
+    return Recalled(memories=list(map(_recalled, found.memories)), pending=found.pending, degraded=found.degraded)
 
 
 @TOOLS.tool("Forget", DELETES)

@@ -21,6 +21,7 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.flows.judge import ApiKeyMissing, JudgeFailed
+from recollect.flows.spaces import NotSearched
 
 BAD_PARAMETER = "Parameter validation failed"
 DATABASE_FAILED = "Database operation failed"
@@ -38,6 +39,7 @@ ERROR_OF: dict[type[RecollectError], str] = {
     NotFound: NOT_FOUND,
     ApiKeyMissing: NO_API_KEY,
     JudgeFailed: CRASHED,
+    NotSearched: CRASHED,
     AccessDenied: CRASHED,
     Conflict: DATABASE_FAILED,
     LimitReached: DATABASE_FAILED,

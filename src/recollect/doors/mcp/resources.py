@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote_plus
 
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
+from recollect.doors.mcp.tool import meta
 from recollect.errors import Invalid, RecollectError
 from recollect.flows import cognition
+from recollect.flows.results import Results
 from recollect.memory.log import Message
 
 JSON = "application/json"
@@ -160,7 +163,7 @@ class MemoryResource:
             mime_type=JSON,
         )
 
-    async def read(self, caller: Caller, uri: str, query: str) -> str:
+    async def read(self, caller: Caller, uri: str, query: str) -> ReadResourceContents:
         """The contract's envelope as JSON; `query` is what stands after the question mark of `uri`."""
         try:
             contents = await self.contents(caller, self._parsed(query))
@@ -171,7 +174,8 @@ class MemoryResource:
             raise self._refused(uri, errors.CRASH) from problem
         entries = [content.model_dump(mode="json") for content in contents]
         envelope = {"resource": self.uri, "uri": uri, "mimeType": JSON, "contents": entries}
-        return json.dumps(envelope, ensure_ascii=False)
+        degraded = contents.degraded if isinstance(contents, Results) else None
+        return ReadResourceContents(json.dumps(envelope, ensure_ascii=False), JSON, meta(degraded))
 
     @property
     def _name(self) -> str:
@@ -203,7 +207,7 @@ def _values(query: str) -> dict[str, str]:
     return values
 
 
-async def _insights(caller: Caller, wanted: InsightParameters) -> list[Insight]:
+async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insight]:
     after, before = wanted.created_after, wanted.created_before
     found = await caller.engine.cognition.insights(
         caller.namespace,
@@ -213,7 +217,7 @@ async def _insights(caller: Caller, wanted: InsightParameters) -> list[Insight]:
         None if after is None else _first_moment(_day(after, "created_after")),
         None if before is None else _last_moment(_day(before, "created_before")),
     )
-    return [
+    entries = (
         Insight(
             id=each.id,
             content=each.content,
@@ -223,18 +227,19 @@ async def _insights(caller: Caller, wanted: InsightParameters) -> list[Insight]:
             metadata=each.metadata,
         )
         for each in found
-    ]
+    )
+    return Results(entries, found.degraded)
 
 
 async def _working(caller: Caller, wanted: Parameters) -> list[WorkingItem]:
     return [WorkingItem.model_validate(item) for item in await caller.engine.cognition.working(caller.namespace)]
 
 
-async def _episodes(caller: Caller, wanted: EpisodeParameters) -> list[Episode]:
+async def _episodes(caller: Caller, wanted: EpisodeParameters) -> Results[Episode]:
     found = await caller.engine.cognition.similar_episodes(
         caller.namespace, wanted.query, wanted.top_k, wanted.min_similarity, wanted.reward_min, wanted.days_back
     )
-    return [
+    entries = (
         Episode(
             id=each.episode.id,
             query=each.episode.query,
@@ -244,7 +249,8 @@ async def _episodes(caller: Caller, wanted: EpisodeParameters) -> list[Episode]:
             created_at=each.episode.created_at,
         )
         for each in found
-    ]
+    )
+    return Results(entries, found.degraded)
 
 
 async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:

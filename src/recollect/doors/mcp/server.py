@@ -75,8 +75,7 @@ class RecollectServer(MCPServer[Any]):
         address, _, query = str(uri).partition("?")
         for memory in self._memories:
             if memory.uri == address and context is not None:
-                text = await memory.read(self._caller(context.request_context.request), str(uri), query)
-                return [ReadResourceContents(content=text, mime_type=resources.JSON)]
+                return [await memory.read(self._caller(context.request_context.request), str(uri), query)]
         return await super().read_resource(uri, context)
 
     def _caller(self, http_request: Any) -> Caller:

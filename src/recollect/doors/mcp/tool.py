@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
@@ -27,8 +27,26 @@ ASKS_MODELS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idem
 
 Function = Callable[..., Awaitable[Any]]
 CallerOf = Callable[[Any], Caller]
+Answer = TypeVar("Answer", bound=BaseModel)
 
 _log = logging.getLogger(__name__)
+
+
+DEGRADED = "recollect/degraded"
+"""The key in `_meta` under which an answer whose fields a contract fixes says why it could not be asked by meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Degradable(Generic[Answer]):
+    """An answer in its contract's fields, and beside it why words alone count, if they do."""
+
+    answer: Answer
+    degraded: str | None
+
+
+def meta(degraded: str | None) -> dict[str, Any] | None:
+    """The `_meta` of an answer."""
+    return None if degraded is None else {DEGRADED: degraded}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +92,8 @@ class ContractTool(Tool):
         function = definition.function
         arguments = schema.arguments_of(function, not_an_argument=CALLER)
         returned = inspect.signature(function, eval_str=True).return_annotation
+        if get_origin(returned) is Degradable:
+            (returned,) = get_args(returned)
         return cls(
             fn=function,
             name=function.__name__,
@@ -122,8 +142,10 @@ def _json(text: str) -> Any:
         return text
 
 
-def _answer(result: BaseModel | list[BaseModel]) -> CallToolResult:
+def _answer(result: BaseModel | list[BaseModel] | Degradable[Any]) -> CallToolResult:
     """The contract's JSON as text for the model to read, and the same as structured content for programs."""
+    if isinstance(result, Degradable):
+        return _answer(result.answer).model_copy(update={"meta": meta(result.degraded)})
     if isinstance(result, list):
         items = [item.model_dump(mode="json") for item in result]
         return _content(items, {"result": items})

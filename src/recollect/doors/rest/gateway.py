@@ -8,6 +8,7 @@ from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest import degraded
 from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.document import WITHOUT_KEY
@@ -126,10 +127,10 @@ class GatewayFlush(Identified):
 
 
 class GatewayFlushed(BaseModel):
-    """Everything that was added to the chat is found by its meaning."""
+    """Everything that was added to the chat is found by its meaning; `degraded` means by its words only."""
 
     session_id: str
-    status: Literal["flushed"] = "flushed"
+    status: Literal["flushed", "degraded"]
 
 
 class NewResource(Identified):
@@ -158,14 +159,19 @@ class StoredResource(BaseModel):
     embedding_status: Literal["success", "pending"]
 
 
-@router.post("/memories/search", responses=responses(), openapi_extra=WITHOUT_KEY)
-async def search_user_memories(request: Request, body: GatewaySearch) -> GatewayResults:
+@router.post(
+    "/memories/search",
+    responses=responses() | {200: {"headers": degraded.DOCUMENTED}},
+    openapi_extra=WITHOUT_KEY,
+)
+async def search_user_memories(request: Request, body: GatewaySearch, response: Response) -> GatewayResults:
     """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
     caller = calling(request)
     owner = await _owner(request, body)
     found = await caller.engine.gateway.search(
         owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
     )
+    degraded.tell(response, found.degraded)
     return GatewayResults(results=[_result(each, owner) for each in found])
 
 
@@ -180,12 +186,17 @@ async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
     )
 
 
-@router.post("/memories/flush", responses=responses(404), openapi_extra=WITHOUT_KEY)
-async def flush_chat(request: Request, body: GatewayFlush) -> GatewayFlushed:
+@router.post(
+    "/memories/flush",
+    responses=responses(404) | {200: {"headers": degraded.DOCUMENTED}},
+    openapi_extra=WITHOUT_KEY,
+)
+async def flush_chat(request: Request, body: GatewayFlush, response: Response) -> GatewayFlushed:
     """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
     caller = calling(request)
-    await caller.engine.gateway.flush(await _owner(request, body), body.session_id)
-    return GatewayFlushed(session_id=body.session_id)
+    by_words = await caller.engine.gateway.flush(await _owner(request, body), body.session_id)
+    degraded.tell(response, by_words)
+    return GatewayFlushed(session_id=body.session_id, status="flushed" if by_words is None else "degraded")
 
 
 @router.post(
@@ -201,6 +212,7 @@ async def put_resource(request: Request, body: NewResource, response: Response) 
     put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
     if put.resource.replaced:
         response.status_code = 200
+    degraded.tell(response, put.degraded)
     return _resource(put)
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest import degraded
 from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import RESPONSES
@@ -219,6 +220,7 @@ def _header(description: str) -> dict[str, Any]:
                 OUTCOME: _header("created, existing (its scope has it already) or echo (it only repeats `recalled`)"),
                 SUPERSEDED: _header("Ids of the memories that this one replaced, separated by commas"),
             }
+            | degraded.DOCUMENTED
         }
     },
 )
@@ -231,16 +233,18 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     response.headers[OUTCOME] = added.what
     if added.superseded:
         response.headers[SUPERSEDED] = ",".join(map(str, added.superseded))
+    degraded.tell(response, added.degraded)
     return MemoryResponse.of(added.memory)
 
 
-@router.post("/search")
-async def search_memories(request: Request, body: SearchMemories) -> MemoryResults:
+@router.post("/search", responses={200: {"headers": degraded.DOCUMENTED}})
+async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
     """Search memories by semantic similarity and by words, the best first."""
     caller = calling(request)
     found = await caller.engine.memories.search(
         caller.namespace, body.query, body.holder(), body.categories or (), body.limit
     )
+    degraded.tell(response, found.degraded)
     return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
 
 
