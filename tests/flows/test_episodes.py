@@ -6,6 +6,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
+from recollect.flows.spaces import NotSearched
 from recollect.storage.sql import Query
 from tests.flows.test_insights import without_model
 
@@ -76,7 +77,11 @@ async def test_rewards_and_ages_filter_before_the_number_is_cut(
     assert await rewards(days_back=50) == [-1.0, 0.2, 0.9]
     assert await rewards(reward_min=0.0, top_k=1) == [0.2]
     assert await rewards(reward_min=0.9, days_back=50, top_k=1) == [0.9]
-    assert await rewards(reward_min=1.0) == []
+    if with_model:
+        assert await rewards(reward_min=1.0) == []
+    else:
+        with pytest.raises(NotSearched):
+            await rewards(reward_min=1.0)
 
 
 async def test_a_long_query_is_one_episode(engine: Engine, namespace: str) -> None:
