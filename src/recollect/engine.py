@@ -25,6 +25,7 @@ from recollect.flows.judge import Judges, seated
 from recollect.flows.legs import Legs
 from recollect.flows.maintenance import Maintenance
 from recollect.flows.memories import LongTermMemory
+from recollect.flows.pacing import Pacing
 from recollect.flows.recall import Recall
 from recollect.flows.remember import Remember
 from recollect.flows.removal import Removal
@@ -64,7 +65,8 @@ class Engine:
         """Who embeds, who writes sentences, and what that may cost."""
         settings = self.settings
         self.spending = Spending(self.database, self.capabilities.usage, settings.llm_daily_tokens)
-        self.providers = Providers(settings, self.spending)
+        self.pacing = Pacing(self.database, self.capabilities.turns)
+        self.providers = Providers(settings, self.spending, self.pacing)
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
 
@@ -125,7 +127,11 @@ class Engine:
         )
         self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
         self.judges = Judges(
-            self.database, capabilities.golden, capabilities.judging, *seated(self.settings, self.providers)
+            self.database,
+            capabilities.golden,
+            capabilities.judging,
+            *seated(self.settings, self.providers),
+            self.settings.judge_deadline_seconds,
         )
 
     def _build_memories(self) -> None:

@@ -49,6 +49,18 @@ class Settings(BaseSettings):
     llm_daily_tokens: int = Field(
         1_000_000, ge=0, description="Tokens that one namespace may spend at providers in a day (UTC)"
     )
+    llm_requests_per_second: float = Field(
+        5.0, gt=0, le=1000, description="Requests that each language model gets a second, from all processes together"
+    )
+    llm_concurrency: int = Field(
+        8, ge=1, le=1000, description="Requests to each language model under way at once, of all processes together"
+    )
+    llm_deadline_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="How long a summary or a memory waits for the language model before it is made without",
+    )
     openai_api_key: SecretStr | None = Field(
         None,
         validation_alias=AliasChoices("RECOLLECT_OPENAI_API_KEY", "OPENAI_API_KEY"),
@@ -76,6 +88,9 @@ class Settings(BaseSettings):
     )
     judge_anthropic_model: str = Field(
         "claude-haiku-4-5", pattern=r"^\S+$", description="The second of the two judges, a model of Anthropic"
+    )
+    judge_deadline_seconds: float = Field(
+        50.0, gt=0, le=3600, description="How long one call of the judges may take; what is not judged then is named"
     )
     indexer: bool = Field(True, description="Whether this process gives new passages their meaning in the background")
     host: str = Field("127.0.0.1", description="Address that `recollect serve` binds")

@@ -9,13 +9,14 @@ import openai  # takes long, and a test wants to kill what comes after
 from recollect.engine import Engine
 from recollect.flows import embedding_switch
 from recollect.inference import providers
+from recollect.inference.limits import Limits
 
 
 async def main(model: str) -> None:
     assert openai
     embedding_switch.BATCH = embedding_switch.SWEEP_BATCH = 4
     embedding_switch.GRACE = timedelta(0)
-    providers.EMBEDDINGS_PER_SECOND = 1000
+    providers.EMBEDDINGS = Limits(1000, 30)
     engine = await Engine.open()
     namespace = engine.settings.namespace
     print("begin", flush=True)

@@ -1,6 +1,7 @@
 """Long-term memories with a language model: one sentence each, and an old one gives way to what contradicts it."""
 
 import asyncio
+import json
 from collections import deque
 from typing import Any, Literal, TypeVar
 
@@ -13,7 +14,9 @@ from recollect.flows.condense import MAX_CONDENSED_CHARACTERS
 from recollect.flows.memories import Added
 from recollect.inference.llm import Prompt
 from recollect.memory.memories import Holder
+from recollect.settings import Settings
 from tests.flows.test_memories import ANN, events, listed, rows, texts
+from tests.llm_servers import Asked, ProviderServer, Reply, provider_server
 from tests.memory.test_passages import counts, statistics
 
 M = TypeVar("M", bound=BaseModel)
@@ -226,3 +229,38 @@ async def test_an_echo_costs_no_call(engine: Engine, namespace: str, model: Scri
     added = await engine.memories.add(namespace, "You like tea.", "fact", ANN, recalled=[str(memory.id)])
     assert added == Added(memory, "echo")
     assert len(model.asked) == 1
+
+
+async def condensing(settings: Settings, provider: ProviderServer, **changes: Any) -> Engine:
+    """An engine whose memories are written by the test's own provider."""
+    return await Engine.open(provider.configure(settings, llm="openai:gpt-4o-mini", **changes))
+
+
+def sentence(asked: Asked) -> Reply:
+    said = asked.body["messages"][-1]["content"].rpartition("Input:\n")[2]
+    return Reply(json.dumps({"memory": f"The user said: {said}", "same_as": None, "replaces": []}))
+
+
+async def test_many_memories_at_once_are_all_condensed_as_fast_as_the_settings_allow(
+    settings: Settings, namespace: str
+) -> None:
+    with provider_server() as provider:
+        provider.answer = sentence
+        engine = await condensing(settings, provider, llm_requests_per_second=1000)
+        added = await asyncio.gather(*(add(engine, namespace, f"I own {n} books.") for n in range(40)))
+        await engine.close()
+    assert sorted(each.memory.text for each in added) == sorted(f"The user said: I own {n} books." for n in range(40))
+    assert all(each.memory.metadata == {} for each in added)
+
+
+async def test_a_memory_whose_turn_does_not_come_in_time_is_kept_in_its_own_words_and_says_so(
+    settings: Settings, namespace: str
+) -> None:
+    with provider_server() as provider:
+        provider.answer = sentence
+        engine = await condensing(settings, provider, llm_requests_per_second=0.001)
+        first, second = [await add(engine, namespace, text) for text in ("I like tea.", "I like rain.")]
+        await engine.close()
+    assert first.memory.metadata == {}
+    assert second.memory.text == "I like rain."
+    assert second.memory.metadata == {"memory_method": "verbatim", "llm_error": "Unavailable"}

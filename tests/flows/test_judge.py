@@ -1,4 +1,4 @@
-"""Two judges: both scores of every document are stored, or none; their agreement is Cohen's kappa."""
+"""Two judges: a document is stored with both scores or not at all; their agreement is Cohen's kappa."""
 
 import asyncio
 import json
@@ -12,9 +12,19 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, NotFound, RecollectError, Unavailable
 from recollect.flows.golden_test import Entry
-from recollect.flows.judge import ApiKeyMissing, Document, JudgeFailed, Judges
-from recollect.inference.failures import Refused
+from recollect.flows.judge import (
+    ApiKeyMissing,
+    Document,
+    JudgeFailed,
+    Judges,
+    JudgeUnusable,
+    Unjudged,
+    reservations,
+)
+from recollect.inference.failures import NoUsableKey, Refused
+from recollect.inference.limits import SystemClock
 from recollect.inference.llm import Prompt, WrittenLlm
+from recollect.inference.meter import BudgetSpent
 from recollect.memory.judging import Judging
 
 QUERY = "What do octopuses taste with?"
@@ -34,7 +44,7 @@ class Provider:
     answer: Callable[[str], str]
     asked: list[Prompt] = field(default_factory=list)
 
-    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+    async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
         self.asked.append(prompt)
         await asyncio.sleep(0)
         return self.answer(prompt.user)
@@ -59,9 +69,11 @@ def failing(problem: RecollectError, at: str = "") -> Callable[[str], str]:
     return answer
 
 
-def judges(engine: Engine, gpt: Provider | None, claude: Provider | None) -> Judges:
-    seats = [None if provider is None else WrittenLlm(provider) for provider in (gpt, claude)]
-    return Judges(engine.database, engine.capabilities.golden, Judging(), seats[0], seats[1])
+def judges(engine: Engine, gpt: Provider | None, claude: Provider | None, *, seconds: float = 50.0) -> Judges:
+    gpt_llm, claude_llm = (
+        None if provider is None else WrittenLlm(provider, SystemClock(), 30.0) for provider in (gpt, claude)
+    )
+    return Judges(engine.database, engine.capabilities.golden, Judging(), gpt_llm, claude_llm, seconds)
 
 
 async def golden(engine: Engine, namespace: str) -> int:
@@ -86,8 +98,9 @@ async def test_every_score_of_both_judges_is_stored_with_their_agreement(engine:
     gpt = Provider("openai:gpt-4o", scoring(0.9, 0.8, 0.1, 0.6))
     claude = Provider("anthropic:claude-haiku", scoring(1.0, 0.7, 0.0, 0.5))
     bench = judges(engine, gpt, claude)
-    judgement = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
-    hearing = judgement.hearing
+    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+    judgement, hearing = heard.judgement, heard.judgement.hearing
+    assert heard.unjudged == ()
     assert [hearing.judge1_score, hearing.judge2_score, hearing.kappa] == pytest.approx([0.6, 0.55, 0.5])
     assert hearing.agreement == "moderate"
     assert (hearing.judge1_model, hearing.judge2_model) == ("openai:gpt-4o", "anthropic:claude-haiku")
@@ -99,7 +112,7 @@ async def test_every_score_of_both_judges_is_stored_with_their_agreement(engine:
     ]
     assert [score.judge2_reason for score in hearing.scores] == [f"Reason {n}." for n in range(1, 5)]
     assert await bench.judgements(namespace, query_id) == [judgement]
-    again = await bench.hear(namespace, query_id, "the same in other words", DOCUMENTS[:1])
+    again = (await bench.hear(namespace, query_id, "the same in other words", DOCUMENTS[:1])).judgement
     assert await bench.judgements(namespace, query_id) == [again, judgement]
 
 
@@ -118,9 +131,9 @@ async def test_both_judges_work_at_the_same_time(engine: Engine, namespace: str)
     met = asyncio.Barrier(2)
 
     class Meeting(Provider):
-        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
             await met.wait()
-            return await Provider.write(self, prompt, schema)
+            return await Provider.write(self, prompt, seconds, schema)
 
     seats = [Meeting(name, scoring(1.0)) for name in ("one", "two")]
     async with asyncio.timeout(30):
@@ -132,19 +145,121 @@ async def test_both_judges_work_at_the_same_time(engine: Engine, namespace: str)
     ("problem", "error"),
     [
         (Unavailable("The provider is down."), JudgeFailed),
-        (LimitReached("The budget of the day is spent."), JudgeFailed),
-        (Misconfigured("The provider refuses the key."), ApiKeyMissing),
+        (BudgetSpent("The budget of the day is spent."), JudgeUnusable),
+        (NoUsableKey("The provider refuses the key."), ApiKeyMissing),
+        (Misconfigured("The model does not exist."), JudgeUnusable),
+        (Refused("The model takes no such request."), JudgeFailed),
     ],
 )
-async def test_if_one_judge_fails_nothing_is_stored_and_the_error_names_it(
+async def test_if_one_judge_fails_at_everything_nothing_is_stored_and_the_error_names_it(
     engine: Engine, namespace: str, seat: int, problem: RecollectError, error: type[Exception]
 ) -> None:
     query_id = await golden(engine, namespace)
     seats = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
-    seats[seat - 1].answer = failing(problem, at="Text 3")
-    with pytest.raises(error, match=rf"^Judge {seat} \(model-{seat}\) failed, so nothing was stored: {problem}$"):
+    seats[seat - 1].answer = failing(problem)
+    with pytest.raises(
+        RecollectError, match=rf"^Nothing was stored. Judge {seat} \(model-{seat}\) failed: {problem}$"
+    ) as raised:
         await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS)
+    assert type(raised.value) is error
     assert await stored(engine, namespace) == 0
+
+
+@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize("problem", [Unavailable("Down."), Refused("Flagged."), LimitReached("Too long.")])
+async def test_a_document_that_one_judge_fails_at_costs_no_other_its_scores(
+    engine: Engine,
+    namespace: str,
+    seat: int,
+    problem: RecollectError,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    query_id = await golden(engine, namespace)
+    seats = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
+    seats[seat - 1].answer = failing(problem, at="Text 3")
+    bench = judges(engine, *seats)
+    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+    assert heard.unjudged == (Unjudged(3, f"Judge {seat} (model-{seat}) failed: {problem}"),)
+    assert reservations(heard) == ["1 of 4 documents could not be judged and are not counted."]
+    (judgement,) = await bench.judgements(namespace, query_id)
+    assert [score.document_id for score in judgement.hearing.scores] == [1, 2, 4]
+    assert judgement.hearing.judge1_score == pytest.approx(0.9 if seat == 2 else 1.0, abs=0.11)
+    lines = [(record.levelname, record.getMessage(), record.exc_info) for record in caplog.records]
+    assert lines == [("WARNING", f"Judges failed at 1 of 4 documents for query {query_id}", None)]
+
+
+async def test_an_unusable_judge_ends_the_call_and_what_both_had_judged_is_stored(
+    engine: Engine, namespace: str
+) -> None:
+    query_id = await golden(engine, namespace)
+
+    class Careful(Provider):
+        """Never comes to the end of the last document."""
+
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
+            if "Text 4" in prompt.user:
+                await asyncio.Event().wait()
+            return await Provider.write(self, prompt, seconds, schema)
+
+    class Spent(Provider):
+        """Has money for the first document."""
+
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
+            if "Text 1" in prompt.user:
+                return await Provider.write(self, prompt, seconds, schema)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            raise BudgetSpent("Spent.")
+
+    bench = judges(engine, Careful("one", scoring(*[0.9] * 4)), Spent("two", scoring(*[0.9] * 4)))
+    async with asyncio.timeout(30):
+        heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+    assert [score.document_id for score in heard.judgement.hearing.scores] == [1]
+    assert {each.document_id: each.reason for each in heard.unjudged} == dict.fromkeys(
+        (2, 3, 4), "Judge 2 (two) failed: Spent."
+    )
+
+
+async def test_what_is_not_judged_by_the_deadline_is_named_and_the_rest_is_stored(
+    engine: Engine, namespace: str
+) -> None:
+    query_id = await golden(engine, namespace)
+
+    class Hanging(Provider):
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
+            if "Text 2" in prompt.user:
+                await asyncio.Event().wait()
+            return await Provider.write(self, prompt, seconds, schema)
+
+    told: list[tuple[int, int]] = []
+
+    async def progress(done: int, total: int) -> None:
+        told.append((done, total))
+
+    bench = judges(engine, Hanging("one", scoring(*[0.9] * 4)), Provider("two", scoring(*[0.9] * 4)), seconds=1.0)
+    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:2], progress)
+    assert [score.document_id for score in heard.judgement.hearing.scores] == [1]
+    ((late, reason),) = [(each.document_id, each.reason) for each in heard.unjudged]
+    assert late == 2
+    assert re.search(r"within (the )?1 s", reason)
+    assert told[0] == (1, 2)
+    assert reservations(heard) == [
+        "1 of 2 documents could not be judged and are not counted.",
+        "Kappa of one document says nothing about agreement: judge several.",
+    ]
+
+
+async def test_a_defect_is_not_taken_for_a_failure_of_a_judge(engine: Engine, namespace: str) -> None:
+    query_id = await golden(engine, namespace)
+
+    class Defective(Provider):
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await judges(engine, Defective("one", scoring()), Provider("two", scoring(0.9))).hear(
+            namespace, query_id, QUERY, DOCUMENTS[:1]
+        )
 
 
 async def test_when_one_judge_fails_the_other_is_called_off(engine: Engine, namespace: str) -> None:
@@ -152,7 +267,7 @@ async def test_when_one_judge_fails_the_other_is_called_off(engine: Engine, name
     cancelled: list[str] = []
 
     class Endless(Provider):
-        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -196,31 +311,19 @@ async def test_an_answer_that_is_not_a_verdict_is_never_taken_for_one(
     assert await stored(engine, namespace) == 0
 
 
-async def test_a_model_that_refuses_a_temperature_is_asked_without_one_from_then_on(
-    engine: Engine, namespace: str
-) -> None:
+async def test_both_judges_are_asked_for_the_most_repeatable_answer(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
-
-    class Newer(Provider):
-        async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
-            answer = await Provider.write(self, prompt, schema)
-            if prompt.temperature is not None:
-                raise Refused("Unsupported parameter: temperature.")
-            return answer
-
-    gpt = Newer("one", scoring(0.9))
-    bench = judges(engine, gpt, Provider("two", scoring(0.9)))
-    for _ in range(2):
-        await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:1])
-    # The schema might have been the reason, too: the second question does without it.
-    assert [prompt.temperature for prompt in gpt.asked] == [0.0, 0.0, None, None]
+    seats = [Provider(name, scoring(0.9)) for name in ("one", "two")]
+    await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    assert [prompt.temperature for seat in seats for prompt in seat.asked] == [0.0, 0.0]
 
 
 async def test_a_judge_who_thinks_better_of_the_form_is_heard(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
     answers = iter(["Quite relevant.", '{"reason": "Better so.", "score": 1}'])
     gpt, claude = Provider("one", scoring(0.9)), Provider("two", lambda user: next(answers))
-    judgement = await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    heard = await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    judgement = heard.judgement
     assert (judgement.hearing.judge2_score, judgement.hearing.kappa) == (1.0, 1.0)
 
 

@@ -53,7 +53,9 @@ async def test_through_the_sdk_callers_at_once_never_spend_more_than_the_budget(
     # As much as the request allows: what a provider counts is known only afterwards.
     reply = Reply("Done.", input_tokens=60, output_tokens=60)
     provider.answer = lambda asked: reply
-    llm = Providers(provider.configure(engine.settings), engine.spending, QuickClock()).llm("openai:gpt-4o")
+    llm = Providers(provider.configure(engine.settings), engine.spending, engine.pacing, QuickClock()).llm(
+        "openai:gpt-4o"
+    )
     prompt = Prompt("", "Say done.", "tests", namespace, max_tokens=60)
     done = await asyncio.gather(*(llm.complete(prompt) for _ in range(CALLERS)), return_exceptions=True)
     refused = [result for result in done if isinstance(result, BaseException)]

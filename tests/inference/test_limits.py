@@ -1,7 +1,9 @@
-"""Limiter, retry and breaker by a clock of their own: nothing here sleeps."""
+"""Queue, retry and breaker by a clock of their own: nothing here sleeps."""
 
 import asyncio
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -10,56 +12,57 @@ from hypothesis import strategies as st
 from recollect.errors import Misconfigured, Unavailable
 from recollect.inference import breaker, retry
 from recollect.inference.breaker import Breaker
-from recollect.inference.failures import Transient
-from recollect.inference.limits import PERIOD_SECONDS, Limiter
+from recollect.inference.failures import Throttled, Transient
+from recollect.inference.fair_queue import FairQueue
 from recollect.inference.retry import Retry
 from tests.llm_servers import QuickClock
 
-arrivals = st.lists(st.floats(0, 2.5, allow_nan=False), max_size=40)
 
+async def served(*waiting: tuple[str, int], leaving: int | None = None) -> list[tuple[str, int]]:
+    """In which order callers come to the front, who all came while somebody was there."""
+    queue, order = FairQueue(), []
 
-async def granted(per_second: int, pauses: list[float], at_once: int) -> list[float]:
-    """When callers are let through who come in groups, each some time after the last."""
-    clock = QuickClock()
-    limiter = Limiter(per_second, clock)
-    times: list[float] = []
+    async def caller(namespace: str, arrival: int) -> None:
+        async with queue.front(namespace, arrival):
+            order.append((namespace, arrival))
 
-    async def caller() -> None:
-        await limiter.wait()
-        times.append(clock.now())
-
-    for pause in pauses:
-        clock.time += pause
-        await asyncio.gather(*(caller() for _ in range(at_once)))
-    return times
-
-
-@given(per_second=st.integers(1, 5), pauses=arrivals, at_once=st.integers(1, 7))
-def test_no_window_of_one_second_holds_more_than_the_rate(per_second: int, pauses: list[float], at_once: int) -> None:
-    times = asyncio.run(granted(per_second, pauses, at_once))
-    assert len(times) == len(pauses) * at_once
-    for earlier, later in zip(times, times[per_second:], strict=False):
-        assert later - earlier >= PERIOD_SECONDS
-
-
-@given(per_second=st.integers(1, 5), callers=st.integers(1, 30))
-def test_nobody_waits_longer_than_the_rate_asks(per_second: int, callers: int) -> None:
-    times = asyncio.run(granted(per_second, [0.0], callers))
-    assert times[-1] - times[0] <= (callers - 1) // per_second * (PERIOD_SECONDS + 0.01)
-
-
-async def test_callers_go_in_the_order_they_came_and_one_who_leaves_holds_nobody_up() -> None:
-    limiter, order = Limiter(1, QuickClock()), []
-
-    async def caller(number: int) -> None:
-        await limiter.wait()
-        order.append(number)
-
-    tasks = [asyncio.create_task(caller(number)) for number in range(6)]
-    await asyncio.sleep(0)
-    tasks[2].cancel()
+    async with queue.front("first", 0):
+        tasks = [asyncio.create_task(caller(*each)) for each in waiting]
+        await asyncio.sleep(0)
+        if leaving is not None:
+            tasks[leaving].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert order == [0, 1, 3, 4, 5]
+    return order
+
+
+async def test_namespaces_take_turns_and_in_each_the_first_goes_first() -> None:
+    waiting = [("busy", 2), ("busy", 1), ("busy", 3), ("quiet", 9), ("other", 8)]
+    assert await served(*waiting) == [("busy", 1), ("quiet", 9), ("other", 8), ("busy", 2), ("busy", 3)]
+
+
+async def test_one_who_leaves_the_queue_holds_nobody_up() -> None:
+    waiting = [("one", 1), ("one", 2), ("two", 3)]
+    for leaving, gone in enumerate(waiting):
+        order = await served(*waiting, leaving=leaving)
+        assert sorted(order) == [each for each in waiting if each != gone]
+
+
+async def test_one_who_leaves_when_called_passes_the_call_on() -> None:
+    queue, order = FairQueue(), []
+
+    async def caller(arrival: int) -> None:
+        async with queue.front("one", arrival):
+            order.append(arrival)
+
+    async with queue.front("one", 0):
+        tasks = [asyncio.create_task(caller(arrival)) for arrival in (1, 2)]
+        await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == [2]
+
+
+PLENTY = 3600.0
 
 
 class Flaky:
@@ -80,7 +83,7 @@ class Flaky:
 def test_pauses_double_within_chance_and_attempts_are_bounded(chance: float) -> None:
     clock, flaky = QuickClock(), Flaky(*(Transient("down") for _ in range(20)))
     with pytest.raises(Transient):
-        asyncio.run(Retry(clock, chance=lambda: chance).run(flaky))
+        asyncio.run(Retry(clock, chance=lambda: chance).run(flaky, PLENTY))
     assert flaky.asked == retry.ATTEMPTS
     longest = [retry.FIRST_PAUSE_SECONDS * 2**n for n in range(retry.ATTEMPTS - 1)]
     assert len(clock.waits) == len(longest)
@@ -90,21 +93,32 @@ def test_pauses_double_within_chance_and_attempts_are_bounded(chance: float) -> 
 
 async def test_a_pause_is_never_shorter_than_the_provider_asks_for() -> None:
     clock, flaky = QuickClock(), Flaky(Transient("slow down", retry_after=7.0))
-    assert await Retry(clock).run(flaky) == "done"
+    assert await Retry(clock).run(flaky, PLENTY) == "done"
     assert 7.0 <= clock.waits[0] <= 7.0 + retry.FIRST_PAUSE_SECONDS
 
 
 async def test_a_provider_that_asks_for_a_long_pause_is_left_to_the_caller() -> None:
-    clock, flaky = QuickClock(), Flaky(Transient("tomorrow", retry_after=3600.0))
+    clock, flaky = QuickClock(), Flaky(Throttled("tomorrow", retry_after=20.0))
     with pytest.raises(Transient, match="tomorrow"):
-        await Retry(clock).run(flaky)
+        await Retry(clock).run(flaky, 20.0)
     assert clock.waits == []
+
+
+async def test_being_asked_to_wait_is_obeyed_as_often_as_there_is_time() -> None:
+    clock, flaky = QuickClock(), Flaky(*(Throttled("slow down", retry_after=4.0) for _ in range(8)))
+    assert await Retry(clock).run(flaky, 50.0) == "done"
+    assert flaky.asked == 9
+    clock, flaky = QuickClock(), Flaky(*(Throttled("slow down") for _ in range(99)))
+    with pytest.raises(Throttled):
+        await Retry(clock).run(flaky, 50.0)
+    assert sum(clock.waits) < 50.0
+    assert flaky.asked > retry.ATTEMPTS
 
 
 async def test_what_does_not_pass_is_not_tried_again() -> None:
     flaky = Flaky(Misconfigured("wrong key"))
     with pytest.raises(Misconfigured):
-        await Retry(QuickClock()).run(flaky)
+        await Retry(QuickClock()).run(flaky, PLENTY)
     assert flaky.asked == 1
 
 
@@ -112,9 +126,16 @@ def state(circuit: Breaker) -> str:
     return circuit.state
 
 
+@contextmanager
+def attempted(circuit: Breaker) -> Iterator[None]:
+    """One request of one attempt."""
+    with circuit.request() as trying, circuit.attempt(trying):
+        yield
+
+
 def fail(circuit: Breaker, times: int = 1) -> None:
     for _ in range(times):
-        with pytest.raises(Transient), circuit.attempt():
+        with pytest.raises(Transient), attempted(circuit):
             raise Transient("down")
 
 
@@ -125,11 +146,11 @@ def test_a_breaker_opens_half_opens_and_closes() -> None:
     assert state(circuit) == "closed"
     fail(circuit)
     assert state(circuit) == "open"
-    with pytest.raises(Unavailable, match=r"the model .* left alone for now. Try again in 30 s"), circuit.attempt():
+    with pytest.raises(Unavailable, match=r"the model .* left alone for now. Try again in 30 s"), attempted(circuit):
         raise AssertionError("nobody is let through")
     clock.time += breaker.OPEN_SECONDS
     assert state(circuit) == "half-open"
-    with circuit.attempt(), pytest.raises(Unavailable), circuit.attempt():
+    with attempted(circuit), pytest.raises(Unavailable), attempted(circuit):
         raise AssertionError("only one tries")
     assert state(circuit) == "closed"
     fail(circuit)
@@ -145,10 +166,10 @@ def test_a_breaker_whose_trial_fails_opens_again() -> None:
         fail(circuit)
         assert state(circuit) == "open"
     clock.time += breaker.OPEN_SECONDS
-    with pytest.raises(Misconfigured), circuit.attempt():
+    with pytest.raises(Misconfigured), attempted(circuit):
         raise Misconfigured("says nothing about the circuit")
     assert state(circuit) == "half-open"
-    with circuit.attempt():
+    with attempted(circuit):
         pass
     assert state(circuit) == "closed"
 
@@ -157,6 +178,30 @@ def test_only_failures_in_a_row_open_a_breaker() -> None:
     circuit = Breaker("the model", QuickClock())
     for _ in itertools.repeat(None, 5):
         fail(circuit, breaker.FAILURES_TO_OPEN - 1)
-        with circuit.attempt():
+        with attempted(circuit):
             pass
     assert state(circuit) == "closed"
+
+
+def test_being_asked_to_wait_opens_no_breaker_and_closes_none() -> None:
+    circuit = Breaker("the model", QuickClock())
+    fail(circuit, breaker.FAILURES_TO_OPEN - 1)
+    for _ in range(20):
+        with pytest.raises(Throttled), attempted(circuit):
+            raise Throttled("slow down", retry_after=4.0)
+    assert state(circuit) == "closed"
+    fail(circuit)
+    assert state(circuit) == "open"
+
+
+def test_a_request_that_was_let_in_keeps_its_attempts_and_its_success_closes_the_circuit() -> None:
+    clock = QuickClock()
+    circuit = Breaker("the model", clock)
+    with circuit.request() as trying:
+        with circuit.attempt(trying):
+            fail(circuit, breaker.FAILURES_TO_OPEN)
+        assert state(circuit) == "open"
+        clock.time += 0.5
+        with circuit.attempt(trying):
+            pass
+        assert state(circuit) == "closed"

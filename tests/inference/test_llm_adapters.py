@@ -1,6 +1,7 @@
 """Both LLM adapters through the providers' own SDKs, against a server that speaks their wire formats."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Annotated
@@ -10,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.engine import Engine
 from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable
-from recollect.inference import breaker, providers, retry
-from recollect.inference.llm import Llm, Prompt, strict_schema
+from recollect.inference import breaker, retry
+from recollect.inference.failures import Refused
+from recollect.inference.llm import REFUSAL_SECONDS, Llm, Prompt, strict_schema
 from recollect.inference.providers import Providers
 from recollect.memory.usage import UsageLine
 from recollect.settings import Settings
@@ -45,7 +47,7 @@ def clock() -> QuickClock:
 
 @pytest.fixture
 def llm(engine: Engine, provider: ProviderServer, clock: QuickClock, spec: str) -> Llm:
-    return Providers(provider.configure(engine.settings), engine.spending, clock).llm(spec)
+    return Providers(provider.configure(engine.settings), engine.spending, engine.pacing, clock).llm(spec)
 
 
 @pytest.fixture
@@ -103,15 +105,17 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(
     assert len(provider.requests) == 4
 
 
-async def test_a_model_that_takes_no_schema_is_asked_without_from_then_on(
-    llm: Llm, prompt: Prompt, provider: ProviderServer
+async def test_a_model_that_takes_no_schema_is_asked_without_for_a_while(
+    llm: Llm, prompt: Prompt, provider: ProviderServer, clock: QuickClock
 ) -> None:
     fits = Reply('{"score": 1.0}')
-    provider.script(Failure(400, message="structured outputs are not supported"), fits, fits)
-    assert (await llm.complete_as(prompt, Verdict)).score == 1.0
+    provider.script(Failure(400, message="structured outputs are not supported"), fits, fits, fits)
+    for _ in range(2):
+        assert (await llm.complete_as(prompt, Verdict)).score == 1.0
+    clock.time += REFUSAL_SECONDS
     assert (await llm.complete_as(prompt, Verdict)).score == 1.0
     with_schema = ["response_format" in asked.body or "output_config" in asked.body for asked in provider.requests]
-    assert with_schema == [True, False, False]
+    assert with_schema == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -132,10 +136,42 @@ async def test_retry_after_is_honoured_in_seconds_and_as_a_date(
 ) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
     provider.script(Failure(429, retry_after=11), Failure(429, retry_after=date), Reply("Yes."))
-    assert await llm.complete(prompt) == "Yes."
-    pauses = [wait for wait in clock.waits if wait > 10]
-    assert 11 <= pauses[0] < 12
-    assert 30 < pauses[1] <= 42
+    assert await llm.complete(replace(prompt, seconds=300)) == "Yes."
+    # After each pause the request waits for its turn, which was put off as long for everybody.
+    pause, _, until_date, _ = [wait for wait in clock.waits if wait > 10]
+    assert 11 <= pause < 12
+    assert 30 < until_date <= 42
+
+
+async def test_eight_requests_to_wait_are_obeyed_and_open_no_circuit(
+    llm: Llm, prompt: Prompt, provider: ProviderServer
+) -> None:
+    provider.script(*(Failure(429, retry_after=4) for _ in range(8)), Reply("At last."))
+    assert await llm.complete(replace(prompt, seconds=120)) == "At last."
+    assert len(provider.requests) == 9
+
+
+async def test_a_model_that_takes_no_temperature_is_asked_without_for_a_while(
+    llm: Llm, prompt: Prompt, provider: ProviderServer, clock: QuickClock
+) -> None:
+    steady = replace(prompt, temperature=0.0)
+    provider.script(Failure(400, message="Unsupported parameter: 'temperature' is not supported with this model."))
+    for _ in range(2):
+        await llm.complete(steady)
+    clock.time += REFUSAL_SECONDS
+    await llm.complete(steady)
+    assert [asked.body.get("temperature") for asked in provider.requests] == [0.0, None, None, 0.0]
+
+
+async def test_a_refusal_for_another_reason_changes_no_temperature(
+    llm: Llm, prompt: Prompt, provider: ProviderServer
+) -> None:
+    steady = replace(prompt, temperature=0.0)
+    provider.script(Failure(400, message="Your input was flagged."))
+    with pytest.raises(Refused, match=r"refused the request \(400\): Your input was flagged\.$"):
+        await llm.complete(steady)
+    await llm.complete(steady)
+    assert [asked.body.get("temperature") for asked in provider.requests] == [0.0, 0.0]
 
 
 async def test_a_provider_that_stays_down_is_left_alone_and_the_error_says_so(
@@ -161,13 +197,12 @@ async def test_an_answer_that_was_lost_counts_because_it_may_be_billed(
 
 
 async def test_a_silent_provider_is_given_up_in_time(
-    engine: Engine, provider: ProviderServer, prompt: Prompt, spec: str, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, provider: ProviderServer, prompt: Prompt, spec: str
 ) -> None:
-    monkeypatch.setattr(providers, "REQUEST_SECONDS", 0.05)
-    monkeypatch.setattr(retry, "ATTEMPTS", 2)
-    llm = Providers(provider.configure(engine.settings), engine.spending, QuickClock()).llm(spec)
+    settings = provider.configure(engine.settings, llm_deadline_seconds=0.5)
+    llm = Providers(settings, engine.spending, engine.pacing, QuickClock()).llm(spec)
     provider.answer = lambda asked: Silence()
-    with pytest.raises(Unavailable, match="did not answer in time"):
+    with pytest.raises(Unavailable, match="did not answer"):
         await llm.complete(prompt)
 
 
@@ -177,7 +212,7 @@ async def test_nobody_at_the_address_costs_nothing_and_says_what_to_check(
     nobody = "http://127.0.0.1:1"
     settings = engine.settings.model_copy(update={"openai_base_url": nobody, "anthropic_base_url": nobody})
     with pytest.raises(Unavailable, match=r"cannot be reached.*_BASE_URL"):
-        await Providers(settings, engine.spending, QuickClock()).llm(spec).complete(prompt)
+        await Providers(settings, engine.spending, engine.pacing, QuickClock()).llm(spec).complete(prompt)
     assert await engine.spending.spent_today(namespace) == 0
 
 
@@ -186,7 +221,7 @@ async def test_without_a_key_the_error_names_the_setting(
 ) -> None:
     name = spec.partition(":")[0].upper()
     with pytest.raises(Misconfigured, match=f"API key not configured: set RECOLLECT_{name}_API_KEY"):
-        await Providers(settings, engine.spending).llm(spec).complete(prompt)
+        await Providers(settings, engine.spending, engine.pacing).llm(spec).complete(prompt)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +251,7 @@ async def test_a_wrong_key_is_said_without_the_key(
     wrong = "sk-wrong-secret-42"
     settings = provider.configure(engine.settings, openai_api_key=wrong, anthropic_api_key=wrong)
     with pytest.raises(Misconfigured, match=r"does not accept the API key \(401\): check RECOLLECT_") as caught:
-        await Providers(settings, engine.spending, QuickClock()).llm(spec).complete(prompt)
+        await Providers(settings, engine.spending, engine.pacing, QuickClock()).llm(spec).complete(prompt)
     assert caught.value.__cause__ is None
     assert wrong not in str(caught.value) + caplog.text + repr(settings)
     assert prompt.user not in str(caught.value)
@@ -250,10 +285,11 @@ async def test_an_answer_that_is_none_is_an_error_and_is_paid_for(
 async def test_two_users_of_a_model_share_its_limit(
     engine: Engine, provider: ProviderServer, prompt: Prompt, clock: QuickClock, spec: str
 ) -> None:
-    shared = Providers(provider.configure(engine.settings), engine.spending, clock)
+    slow = provider.configure(engine.settings, llm_requests_per_second=0.1)
+    shared = Providers(slow, engine.spending, engine.pacing, clock)
     await shared.llm(spec).complete(prompt)
     await shared.llm(spec).complete(prompt)
-    assert sum(clock.waits) == pytest.approx(1.0)
+    assert 0 < sum(clock.waits) <= 10
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "openai:", "mistral:large", "openai:a b"])

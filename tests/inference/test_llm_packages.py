@@ -10,6 +10,8 @@ import openai
 import pytest
 
 from recollect.errors import Misconfigured
+from recollect.identifiers import uuid7
+from recollect.inference.limits import Limits, Turn
 from recollect.inference.llm import Prompt
 from recollect.inference.meter import Purpose, Reservation, Tokens
 from recollect.inference.providers import Providers
@@ -20,7 +22,7 @@ SAID = "An answer in a few pieces."
 
 
 class Free:
-    """A meter for those who pay nothing."""
+    """A meter and turns for those who pay nothing and need not wait."""
 
     async def reserve(self, purpose: Purpose, tokens: int) -> Reservation:
         raise AssertionError("nothing is reserved before the package is found")
@@ -28,6 +30,13 @@ class Free:
     async def settle(self, reservation: Reservation, used: Tokens) -> None: ...
 
     async def release(self, reservation: Reservation) -> None: ...
+
+    async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
+        return Turn(model, uuid7(), 0.0)
+
+    async def end(self, turn: Turn) -> None: ...
+
+    async def postpone(self, model: str, seconds: float) -> None: ...
 
 
 @pytest.fixture
@@ -46,7 +55,7 @@ def test_the_engine_loads_no_sdk_by_itself() -> None:
 async def test_a_missing_package_is_said_with_what_installs_it(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package = spec.partition(":")[0]
     monkeypatch.setitem(sys.modules, package, None)
-    llm = Providers(Settings(openai_api_key=KEY, anthropic_api_key=KEY), Free(), QuickClock()).llm(spec)
+    llm = Providers(Settings(openai_api_key=KEY, anthropic_api_key=KEY), Free(), Free(), QuickClock()).llm(spec)
     with pytest.raises(Misconfigured, match=rf"needs the package {package}.*pip install 'recollect\[llm\]'"):
         await llm.complete(Prompt("", "Hello?", "tests", "default"))
 

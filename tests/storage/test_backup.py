@@ -66,10 +66,11 @@ async def all_seeing(server: Lease, place: Settings) -> AsyncIterator[RawConnect
 
 
 async def contents(server: Lease, place: Settings) -> dict[str, list[str]]:
-    """Every row of every table, as text."""
+    """Every row of every table, as text; not of unlogged ones, whose rows are of the moment."""
     async with all_seeing(server, place) as raw:
         names = await raw.fetch(
-            "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+            "select relname from pg_class where relkind = 'r' and relpersistence = 'p'"
+            " and relnamespace = 'public'::regnamespace"
         )
         return {
             name: [row[0] for row in await raw.fetch(f"select t::text from {name} t order by 1")]

@@ -31,6 +31,10 @@ WITHOUT_POLICY = {
 }
 
 
+# Of the whole deployment: what no tenant can see, none can fill.
+OF_NO_TENANT = {"model_turns", "model_requests"}
+
+
 @pytest.fixture
 async def raw(server: Lease, engine: Engine) -> AsyncIterator[RawConnection]:
     connection = await connect(server.connection)
@@ -89,7 +93,7 @@ async def test_no_content_table_shows_a_row_to_another_namespace(
             assert await raw.execute(f"delete from {table} where namespace = $1", namespace) == "DELETE 0"
             assert await raw.execute(f"update {table} set namespace = namespace") == "UPDATE 0"
     await raw.execute("select set_config('recollect.namespace', $1, false)", namespace)
-    for table in tables:
+    for table in set(tables) - OF_NO_TENANT:
         assert await raw.fetchval(f"select count(*) from {table}") > 0, f"{table} is not filled by this test"
 
 
@@ -99,7 +103,7 @@ async def test_a_row_cannot_be_written_into_another_namespace(
     own = f"test-{uuid4()}"
     await fill(engine, own)
     await raw.execute("select set_config('recollect.namespace', $1, false)", own)
-    for table in await content_tables(raw):
+    for table in set(await content_tables(raw)) - OF_NO_TENANT:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await raw.execute(f"update {table} set namespace = $1", namespace)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):

@@ -19,6 +19,7 @@ from recollect.memory.resources import Resources
 from recollect.memory.search import Search
 from recollect.memory.sessions import Sessions
 from recollect.memory.sizes import Sizes
+from recollect.memory.turns import ModelTurns
 from recollect.memory.usage import Usage
 from recollect.memory.windows import Windows
 from recollect.memory.working import Working
@@ -46,5 +47,6 @@ class Capabilities:
     embedding_models: EmbeddingModels = field(default_factory=EmbeddingModels)
     keys: Keys = field(default_factory=Keys)
     usage: Usage = field(default_factory=Usage)
+    turns: ModelTurns = field(default_factory=ModelTurns)
     sizes: Sizes = field(default_factory=Sizes)
     records: Records = field(default_factory=Records)

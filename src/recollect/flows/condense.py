@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.errors import RecollectError, category
 from recollect.inference.failures import FAILURES
-from recollect.inference.llm import Llm, Prompt, in_time
+from recollect.inference.llm import Llm, Prompt
 from recollect.language.sameness import same_facts
 from recollect.memory.memories import StoredMemory
 
@@ -62,7 +62,7 @@ async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMe
     """One sentence for a text, compared with the nearest memories of its scope; verbatim where the model fails."""
     prompt = Prompt(_SYSTEM, _material(text, known), FEATURE, namespace)
     try:
-        answer = await in_time(llm.complete_as(prompt, _Answer))
+        answer = await llm.complete_as(prompt, _Answer)
     except FAILURES as failure:
         return verbatim(text, failure)
     said = answer.memory.strip()

@@ -1,8 +1,9 @@
-"""Two judges: both language models score every document alone, and what is stored is both of them or nothing."""
+"""Two judges: both language models score every document alone; a document is stored with both scores or not at all."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Annotated
 
@@ -11,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from recollect import checks, tasks
 from recollect.errors import Invalid, Misconfigured, NotFound, RecollectError, Unavailable
 from recollect.flows.agreement import band, kappa, relevant
-from recollect.inference.failures import ANTHROPIC, OPENAI, Provider, Refused
+from recollect.inference.failures import ANTHROPIC, OPENAI, NoUsableKey, Provider, Refused
 from recollect.inference.llm import Llm, Prompt
+from recollect.inference.meter import BudgetSpent
 from recollect.inference.providers import Providers
 from recollect.memory.golden import Golden
 from recollect.memory.judging import Hearing, Judgement, JudgeScore, Judging
@@ -23,14 +25,16 @@ MAX_DOCUMENTS = 50
 MAX_DOCUMENT_CHARACTERS = 20_000
 MAX_REASON_CHARACTERS = 2_000
 
-# Requests of one judge under way at a time: enough for the rate that its limiter allows, few to call off.
-AT_ONCE = 4
 MAX_TOKENS = 512
 FEATURE = "judges"
 
-# The most repeatable that OpenAI offers; Anthropic's SDK takes no temperature.
+# The most repeatable that providers offer.
 STEADY = 0.0
 
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], Awaitable[None]]
+"""Told how many documents are through, and of how many."""
 
 _SYSTEM = """\
 You judge how relevant a document is to a query, for a test of a search engine.
@@ -51,6 +55,10 @@ class JudgeFailed(Unavailable):
     """A judge did not come to a verdict; the other's is not stored either."""
 
 
+class JudgeUnusable(JudgeFailed):
+    """A judge that would fail at any other document, too."""
+
+
 class Verdict(BaseModel):
     """What a judge must answer, and nothing else."""
 
@@ -58,6 +66,10 @@ class Verdict(BaseModel):
 
     reason: str
     score: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+Pair = tuple[Verdict, Verdict]
+"""What both judges said of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +80,35 @@ class Document:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A document that at least one judge failed at, and why."""
+
+    document_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was stored, and the documents that it lacks."""
+
+    judgement: Judgement
+    unjudged: tuple[Unjudged, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Seat:
     """One of the two judges: a language model that scores one document at a time."""
 
-    def __init__(self, name: str, llm: Llm, temperature: float | None) -> None:
-        self.name = name
-        self.llm = llm
-        self._free = asyncio.Semaphore(AT_ONCE)
-        self._temperature = temperature
+    name: str
+    llm: Llm
 
     async def verdict(self, prompt: Prompt) -> Verdict:
         """A score and its reason, or an error that names this judge."""
-        async with self._free:
-            try:
-                return await self._answer(prompt)
-            except RecollectError as problem:
-                raise _failure(problem)(
-                    f"{self.name} ({self.llm.model_id}) failed, so nothing was stored: {problem}"
-                ) from problem
-
-    async def _answer(self, prompt: Prompt) -> Verdict:
-        if self._temperature is not None:
-            try:
-                return await self.llm.complete_as(replace(prompt, temperature=self._temperature), Verdict)
-            except Refused:
-                self._temperature = None  # newer models want to be left to themselves
-        return await self.llm.complete_as(prompt, Verdict)
+        try:
+            return await self.llm.complete_as(prompt, Verdict)
+        except RecollectError as problem:
+            raise _failure(problem)(f"{self.name} ({self.llm.model_id}) failed: {problem}") from problem
 
 
 def seated(settings: Settings, providers: Providers) -> tuple[Llm | None, Llm | None]:
@@ -108,29 +123,44 @@ class Judges:
     """Hears two language models about documents and stores what they said."""
 
     def __init__(
-        self, database: Database, golden: Golden, judging: Judging, gpt: Llm | None, claude: Llm | None
+        self,
+        database: Database,
+        golden: Golden,
+        judging: Judging,
+        gpt: Llm | None,
+        claude: Llm | None,
+        deadline_seconds: float,
     ) -> None:
         self._database = database
         self._golden = golden
         self._judging = judging
-        self._gpt = None if gpt is None else Seat("Judge 1", gpt, STEADY)
-        self._claude = None if claude is None else Seat("Judge 2", claude, None)
+        self._gpt = None if gpt is None else Seat("Judge 1", gpt)
+        self._claude = None if claude is None else Seat("Judge 2", claude)
+        self._seconds = deadline_seconds
 
-    async def hear(self, namespace: str, query_id: int, query: str, documents: Sequence[Document]) -> Judgement:
+    async def hear(
+        self,
+        namespace: str,
+        query_id: int,
+        query: str,
+        documents: Sequence[Document],
+        progress: Progress | None = None,
+    ) -> Heard:
         """Let both judges score every document for a query of the golden set.
 
-        The models are asked outside any transaction. If one of them fails, the other is called off and nothing is
-        stored.
+        The models are asked outside any transaction. Documents that both judged by the deadline are stored; if there
+        is none, it is an error.
         """
         first, second = self._seats()
         checks.question(query, "query")
         _check(documents)
         await self._require_query(namespace, query_id)
-        one, other = await _verdicts((first, second), [_prompt(namespace, query, document) for document in documents])
-        models = first.llm.model_id, second.llm.model_id
-        hearing = _hearing(query_id, query, models, documents, one, other)
+        prompts = [_prompt(namespace, query, document, self._seconds) for document in documents]
+        outcomes = await _outcomes((first, second), prompts, self._seconds, progress)
+        judged, unjudged = _sorted(query_id, documents, outcomes)
+        hearing = _hearing(query_id, query, (first.llm.model_id, second.llm.model_id), judged)
         async with self._database.transaction(namespace) as tx:
-            return await self._judging.add(tx, hearing)
+            return Heard(await self._judging.add(tx, hearing), unjudged)
 
     async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
         """Everything the judges said about a query of the golden set, the last first."""
@@ -162,14 +192,74 @@ class Judges:
             )
 
 
-async def _verdicts(seats: tuple[Seat, Seat], prompts: Sequence[Prompt]) -> tuple[list[Verdict], list[Verdict]]:
-    """Both judges at once; the first failure ends all that is under way.
+async def _outcomes(
+    seats: tuple[Seat, Seat], prompts: Sequence[Prompt], seconds: float, progress: Progress | None
+) -> list[Pair | RecollectError]:
+    """What became of each prompt until the deadline. A judge that cannot be used ends all that is under way."""
+    async with tasks.beside(*(_pair(seats, prompt) for prompt in prompts)) as asked:
+        await _watch(asked, seconds, progress)
+    late = JudgeFailed(f"Not judged within the {seconds:g} s of RECOLLECT_JUDGE_DEADLINE_SECONDS.")
+    called_off = next((problem for task in asked if (problem := _problem(task)) and _is_hopeless(problem)), late)
+    return [called_off if task.cancelled() else _problem(task) or task.result() for task in asked]
+
+
+async def _watch(asked: Sequence[asyncio.Task[Pair]], seconds: float, progress: Progress | None) -> None:
+    """Until all are done, the time is up, or a judge turns out to be unusable."""
+    clock = asyncio.get_running_loop().time
+    until, waiting = clock() + seconds, set(asked)
+    while waiting and (left := until - clock()) > 0:
+        done, waiting = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if any(_is_hopeless(_problem(task)) for task in done):
+            return
+        if done and progress is not None:
+            await progress(len(asked) - len(waiting), len(asked))
+
+
+async def _pair(seats: tuple[Seat, Seat], prompt: Prompt) -> Pair:
+    """Both judges at once; if one fails, the other is called off.
 
     Not a task group: in Python 3.11 one that fails leaves its caller marked as being cancelled.
     """
-    async with tasks.beside(*(seat.verdict(prompt) for seat in seats for prompt in prompts)) as asked:
-        verdicts = await asyncio.gather(*asked)
-    return verdicts[: len(prompts)], verdicts[len(prompts) :]
+    async with tasks.beside(*(seat.verdict(prompt) for seat in seats)) as asked:
+        one, other = await asyncio.gather(*asked)
+    return one, other
+
+
+def _problem(task: asyncio.Task[Pair]) -> RecollectError | None:
+    """Why a judge failed; anything that is not ours is a defect, and raised."""
+    problem = None if task.cancelled() or not task.done() else task.exception()
+    if problem is not None and not isinstance(problem, RecollectError):
+        raise problem
+    return problem
+
+
+def _is_hopeless(problem: RecollectError | None) -> bool:
+    return isinstance(problem, ApiKeyMissing | JudgeUnusable)
+
+
+def _sorted(
+    query_id: int, documents: Sequence[Document], outcomes: Sequence[Pair | RecollectError]
+) -> tuple[list[tuple[Document, Pair]], tuple[Unjudged, ...]]:
+    """Documents with both verdicts, and those without; an error if none has them."""
+    pairs = list(zip(documents, outcomes, strict=True))
+    judged = [(document, outcome) for document, outcome in pairs if not isinstance(outcome, RecollectError)]
+    failed = [(document, outcome) for document, outcome in pairs if isinstance(outcome, RecollectError)]
+    if failed:
+        # The reasons are for the caller: they may quote a provider.
+        _log.warning("Judges failed at %d of %d documents for query %d", len(failed), len(documents), query_id)
+    if not judged:
+        problem = next((problem for _, problem in failed if _is_hopeless(problem)), failed[0][1])
+        raise type(problem)(f"Nothing was stored. {problem}")
+    return judged, tuple(Unjudged(document.id, str(problem)) for document, problem in failed)
+
+
+def reservations(heard: Heard) -> list[str]:
+    """What to bear in mind about the figures of a hearing, in sentences."""
+    judged, failed = len(heard.judgement.hearing.scores), len(heard.unjudged)
+    said = [f"{failed} of {judged + failed} documents could not be judged and are not counted."] if failed else []
+    if judged == 1:
+        said.append("Kappa of one document says nothing about agreement: judge several.")
+    return said
 
 
 def _without_key(judge: str, provider: Provider) -> ApiKeyMissing:
@@ -179,28 +269,24 @@ def _without_key(judge: str, provider: Provider) -> ApiKeyMissing:
 
 
 def _failure(problem: RecollectError) -> type[RecollectError]:
-    """A key that is refused is as good as none; anything else, a spent budget too, may be better another time."""
-    return ApiKeyMissing if isinstance(problem, Misconfigured) else JudgeFailed
+    """A key that is refused is as good as none; a request that is refused may be the document's fault."""
+    if isinstance(problem, NoUsableKey):
+        return ApiKeyMissing
+    unusable = isinstance(problem, BudgetSpent | Misconfigured) and not isinstance(problem, Refused)
+    return JudgeUnusable if unusable else JudgeFailed
 
 
-def _prompt(namespace: str, query: str, document: Document) -> Prompt:
+def _prompt(namespace: str, query: str, document: Document, seconds: float) -> Prompt:
     user = f"<query>\n{query}\n</query>\n\n<document>\n{document.content}\n</document>"
-    return Prompt(system=_SYSTEM, user=user, feature=FEATURE, namespace=namespace, max_tokens=MAX_TOKENS)
+    return Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=seconds)
 
 
-def _hearing(
-    query_id: int,
-    query: str,
-    models: tuple[str, str],
-    documents: Sequence[Document],
-    first: Sequence[Verdict],
-    second: Sequence[Verdict],
-) -> Hearing:
-    ones, others = [verdict.score for verdict in first], [verdict.score for verdict in second]
+def _hearing(query_id: int, query: str, models: tuple[str, str], judged: Sequence[tuple[Document, Pair]]) -> Hearing:
+    ones, others = [one.score for _, (one, _) in judged], [other.score for _, (_, other) in judged]
     agreement = kappa(relevant(ones), relevant(others))
     scores = (
         JudgeScore(document.id, one.score, _reason(one), other.score, _reason(other))
-        for document, one, other in zip(documents, first, second, strict=True)
+        for document, (one, other) in judged
     )
     return Hearing(query_id, query, *models, fmean(ones), fmean(others), agreement, band(agreement), tuple(scores))
 

@@ -3,8 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 from recollect import checks
-from recollect.errors import LimitReached
-from recollect.inference.meter import Purpose, Reservation, Tokens
+from recollect.inference.meter import BudgetSpent, Purpose, Reservation, Tokens
 from recollect.memory.usage import Usage, UsageLine
 from recollect.storage.database import Database
 
@@ -25,7 +24,7 @@ class Spending:
         async with self._database.transaction(purpose.namespace) as tx:
             if not await self._usage.reserve(tx, day, tokens, self.daily_tokens):
                 spent = await self._usage.spent(tx, day)
-                raise LimitReached(
+                raise BudgetSpent(
                     f"The token budget of {day} for namespace {purpose.namespace} does not allow this: {spent:,} of "
                     f"{self.daily_tokens:,} are spent or set aside, and {purpose.feature} with {purpose.model} may "
                     f"take {tokens:,}. Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from recollect import tasks
 from recollect.errors import Unavailable, category
 from recollect.inference.failures import FAILURES
-from recollect.inference.llm import Llm, Prompt, in_time
+from recollect.inference.llm import Llm, Prompt
 from recollect.language import summary
 from recollect.language.summary import Said
 from recollect.language.tokens import estimate_tokens
@@ -70,7 +70,7 @@ class Summarising:
             text = await tasks.in_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
         instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
         prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
-        answer = await in_time(llm.complete(prompt))
+        answer = await llm.complete(prompt)
         if not answer.strip() or estimate_tokens(answer) >= length:
             raise Unavailable("The LLM's summary is empty, or no shorter than what it stands for")
         return answer.strip()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import LimitReached, Unavailable
 from recollect.inference.failures import ANTHROPIC
-from recollect.inference.llm import most_tokens
+from recollect.inference.llm import most_tokens, one_try
 from recollect.inference.meter import Tokens
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AnthropicWriter:
-    """Asks one model of Anthropic, whose messages take no temperature."""
+    """Asks one model of Anthropic."""
 
     def __init__(self, sdk: Sdk, guard: Guard, model: str) -> None:
         self.model_id = f"anthropic:{model}"
@@ -27,14 +27,18 @@ class AnthropicWriter:
         self._guard = guard
         self._model = model
 
-    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+    async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
         options: dict[str, Any] = {"system": prompt.system} if prompt.system else {}
         if schema is not None:
             options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if prompt.temperature is not None:
+            # The API takes it for models such as Haiku; the SDK has no parameter for it.
+            options["extra_body"] = {"temperature": prompt.temperature}
+        options["timeout"] = one_try(seconds)
         client = await self._sdk.client()
         most = most_tokens(prompt, schema)
         message = await self._guard.ask(
-            prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options)
+            prompt.namespace, prompt.feature, most, seconds, lambda: self._request(client, prompt, options)
         )
         return self._text(message, prompt.max_tokens)
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from recollect.errors import Unavailable
-from recollect.inference.failures import Transient
+from recollect.inference.failures import Throttled, Transient
 from recollect.inference.limits import Clock
 
 FAILURES_TO_OPEN = 8
@@ -17,7 +17,8 @@ State = Literal["closed", "open", "half-open"]
 class Breaker:
     """Closed, it lets everyone through; open, nobody; half-open, one, whose luck decides.
 
-    Only failures that may pass count: an answer that refuses the request shows that the provider is there.
+    A request that was let in keeps its retries, whatever happens to the circuit meanwhile. Only failures of the
+    provider count: one that asks us to wait is there, and so is one that refuses a request.
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
@@ -35,22 +36,33 @@ class Breaker:
         return "open" if self._left() > 0 else "half-open"
 
     @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """One request, whose outcome is noted; Unavailable without asking while the circuit is open."""
+    def request(self) -> Iterator[bool]:
+        """One request with all its attempts; Unavailable without asking while the circuit is open.
+
+        Gives whether this is the one that tries a half-open circuit.
+        """
         trying = self._enter()
         try:
-            yield
-        except Transient:
-            self._failed(trying)
-            raise
-        else:
-            self._succeeded(trying)
+            yield trying
         finally:
             if trying:
                 self._trying = False
 
+    @contextmanager
+    def attempt(self, trying: bool) -> Iterator[None]:
+        """One attempt of a request, whose outcome is noted."""
+        began = self._clock.now()
+        try:
+            yield
+        except Throttled:
+            raise
+        except Transient:
+            self._failed(trying)
+            raise
+        else:
+            self._succeeded(trying, began)
+
     def _enter(self) -> bool:
-        """Whether this request is the one that tries."""
         if self._opened_at is None:
             return False
         if self._left() > 0 or self._trying:
@@ -67,9 +79,9 @@ class Breaker:
             if trying or self._failures >= FAILURES_TO_OPEN:
                 self._opened_at = self._clock.now()
 
-    def _succeeded(self, trying: bool) -> None:
+    def _succeeded(self, trying: bool, began: float) -> None:
         # One that began before the circuit opened says nothing about now.
-        if self._opened_at is None or trying:
+        if self._opened_at is None or trying or began > self._opened_at:
             self._failures = 0
             self._opened_at = None
 

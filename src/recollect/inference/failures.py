@@ -21,8 +21,16 @@ class Transient(Unavailable):
         """The answer was lost on its way, so the provider may have done the work."""
 
 
+class Throttled(Transient):
+    """The provider asks us to wait, which is all that is needed."""
+
+
 class Refused(Misconfigured):
     """The provider understood the request and does not serve it in this form."""
+
+
+class NoUsableKey(Misconfigured):
+    """There is no key, or one that the provider does not accept."""
 
 
 FAILURES = (LimitReached, Misconfigured, Unavailable)
@@ -39,7 +47,7 @@ class Provider:
     package: str
 
     def without_key(self) -> Misconfigured:
-        return Misconfigured(f"API key not configured: set {self.key_setting} to use {self.name}.")
+        return NoUsableKey(f"API key not configured: set {self.key_setting} to use {self.name}.")
 
     def without_package(self) -> Misconfigured:
         return Misconfigured(
@@ -65,12 +73,14 @@ class Provider:
     def status(self, code: int, headers: Mapping[str, str], said: str, key: str) -> RecollectError:
         """The error for a status that is not success; `said` is the provider's own sentence."""
         if code in (401, 403):
-            return Misconfigured(f"{self.name} does not accept the API key ({code}): check {self.key_setting}.")
+            return NoUsableKey(f"{self.name} does not accept the API key ({code}): check {self.key_setting}.")
         said = said.replace(key, "***")[:_MOST_SAID]
         if code == 429 and "insufficient_quota" in said:
             return LimitReached(f"The account at {self.name} has no quota left. Add credit there, or use another key.")
         if code in _MAY_PASS or code >= 500:
-            return Transient(f"{self.name} is not able to answer now ({code}): {said}", retry_after=_pause(headers))
+            pause = _pause(headers)
+            category = Transient if code != 429 and pause is None else Throttled
+            return category(f"{self.name} is not able to answer now ({code}): {said}", retry_after=pause)
         if code == 404:
             return Misconfigured(f"{self.name} does not know what it was asked for (404): {said}")
         if code == 413:

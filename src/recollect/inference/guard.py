@@ -2,60 +2,72 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from recollect.errors import RecollectError
 from recollect.inference.breaker import Breaker
-from recollect.inference.failures import Transient
-from recollect.inference.limits import Clock, Limiter
+from recollect.inference.failures import Throttled, Transient
+from recollect.inference.limits import Clock, Pace
 from recollect.inference.meter import Meter, Purpose, Tokens
 from recollect.inference.retry import Retry
 
 _Answer = TypeVar("_Answer")
+_Request = Callable[[], Awaitable[tuple[_Answer, Tokens]]]
 
 
 class Guard:
-    """Asks one model: no faster than its limit, again after what may pass, not at all while it is down or unpaid."""
+    """Asks one model: no faster than its limits, again after what may pass, not at all while it is down or unpaid."""
 
-    def __init__(self, model_id: str, per_second: int, meter: Meter, clock: Clock) -> None:
+    def __init__(self, model_id: str, pace: Pace, meter: Meter, clock: Clock) -> None:
         self._model_id = model_id
         self._meter = meter
-        self._limiter = Limiter(per_second, clock)
+        self._pace = pace
         self._retry = Retry(clock)
         self._breaker = Breaker(model_id, clock)
 
     async def ask(
-        self,
-        namespace: str,
-        feature: str,
-        most_tokens: int,
-        request: Callable[[], Awaitable[tuple[_Answer, Tokens]]],
+        self, namespace: str, feature: str, most_tokens: int, seconds: float, request: _Request[_Answer]
     ) -> _Answer:
-        """The answer to a request that takes so many tokens at most; every attempt is paid for by itself."""
+        """The answer to a request that takes so many tokens at most; every attempt is paid for by itself.
+
+        It is not repeated after `seconds`; cutting off an attempt that is under way is the caller's to do.
+        """
         purpose = Purpose(namespace, feature, self._model_id)
-        return await self._retry.run(lambda: self._attempt(purpose, most_tokens, request))
+        arrival = self._pace.arrive()
+        with self._breaker.request() as trying:
+            paid = partial(self._paid, purpose, most_tokens, request)
+            return await self._retry.run(partial(self._attempt, namespace, arrival, seconds, trying, paid), seconds)
 
     async def _attempt(
-        self, purpose: Purpose, most_tokens: int, request: Callable[[], Awaitable[tuple[_Answer, Tokens]]]
+        self, namespace: str, arrival: int, seconds: float, trying: bool, paid: Callable[[], Awaitable[_Answer]]
     ) -> _Answer:
-        with self._breaker.attempt():
-            await self._limiter.wait()
-            reservation = await self._meter.reserve(purpose, most_tokens)
-            try:
-                answer, used = await request()
-            except Transient as problem:
-                if problem.perhaps_billed:
-                    # The provider may have done the work: better to count it than to be surprised by the bill.
-                    await self._meter.settle(reservation, Tokens(most_tokens, 0))
-                else:
-                    await self._meter.release(reservation)
-                raise
-            except RecollectError:
+        try:
+            async with self._pace.turn(namespace, arrival, seconds):
+                with self._breaker.attempt(trying):
+                    return await paid()
+        except Throttled as problem:
+            if problem.retry_after is not None:
+                await self._pace.postpone(problem.retry_after)
+            raise
+
+    async def _paid(self, purpose: Purpose, most_tokens: int, request: _Request[_Answer]) -> _Answer:
+        reservation = await self._meter.reserve(purpose, most_tokens)
+        try:
+            answer, used = await request()
+        except Transient as problem:
+            if problem.perhaps_billed:
+                # The provider may have done the work: better to count it than to be surprised by the bill.
+                await self._meter.settle(reservation, Tokens(most_tokens, 0))
+            else:
                 await self._meter.release(reservation)
-                raise
-            except BaseException:
-                # Cancelled, or worse; the provider may have done the work all the same.
-                await asyncio.shield(self._meter.settle(reservation, Tokens(most_tokens, 0)))
-                raise
-            await asyncio.shield(self._meter.settle(reservation, used))
-            return answer
+            raise
+        except RecollectError:
+            await self._meter.release(reservation)
+            raise
+        except BaseException:
+            # Cancelled, or worse; the provider may have done the work all the same.
+            await asyncio.shield(self._meter.settle(reservation, Tokens(most_tokens, 0)))
+            raise
+        await asyncio.shield(self._meter.settle(reservation, used))
+        return answer

@@ -1,14 +1,22 @@
-"""Limits on how fast a provider is asked: a limiter that waits, and the clock that it waits by."""
+"""Limits on how fast and how often at once a model is asked, shared by all processes, and the clock to wait by."""
 
 import asyncio
+import itertools
 import time
-from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
-PERIOD_SECONDS = 1.0
+from recollect.errors import Unavailable
+from recollect.inference.fair_queue import FairQueue
 
-# The least pause: shorter ones may be too small for a clock to notice.
-_TICK_SECONDS = 0.001
+# How often a process asks again whether others have left room.
+POLL_SECONDS = 0.2
+
+# Providers ask for seconds. More than this would let one odd answer stop everybody.
+LONGEST_POSTPONEMENT_SECONDS = 60.0
 
 
 class Clock(Protocol):
@@ -31,24 +39,90 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class Limiter:
-    """Lets so many callers a second through, in the order they came, and makes the others wait.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Requests a second, evenly spaced, and requests under way at a time."""
 
-    It remembers when the last ones went instead of refilling a bucket, because a bucket lets twice its rate through in
-    the second after a pause.
-    """
+    per_second: float
+    at_once: int
 
-    def __init__(self, per_second: int, clock: Clock) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Permission for one request, which may start after a wait."""
+
+    model: str
+    id: UUID
+    wait: float
+
+
+class Turns(Protocol):
+    """Hands out turns to all processes together."""
+
+    async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
+        """The next turn; None while too many requests are under way, Unavailable if it comes later than `within`."""
+
+    async def end(self, turn: Turn) -> None:
+        """The request is over."""
+
+    async def postpone(self, model: str, seconds: float) -> None:
+        """Let no request start for so many seconds: the provider asked for that."""
+
+
+class Pace:
+    """Lets requests to one model through, no faster and no more at once than its limits."""
+
+    def __init__(self, model: str, limits: Limits, turns: Turns, clock: Clock) -> None:
+        self._model = model
+        self._limits = limits
+        self._turns = turns
         self._clock = clock
-        self._granted: deque[float] = deque(maxlen=per_second)
-        self._turn = asyncio.Lock()
+        self._queue = FairQueue()
+        self._room = asyncio.Semaphore(limits.at_once)
+        self._arrivals = itertools.count()
 
-    async def wait(self) -> None:
-        """Return when it is the caller's turn."""
-        async with self._turn:
-            while len(self._granted) == self._granted.maxlen:
-                left = PERIOD_SECONDS - (self._clock.now() - self._granted[0])
-                if left <= 0:
-                    break
-                await self._clock.sleep(max(left, _TICK_SECONDS))
-            self._granted.append(self._clock.now())
+    def arrive(self) -> int:
+        """A place in the queue, which a request keeps when it is tried again."""
+        return next(self._arrivals)
+
+    @asynccontextmanager
+    async def turn(self, namespace: str, arrival: int, within: float) -> AsyncIterator[None]:
+        """Wait for a turn and hold it; only the first in the queue asks for one, so nobody takes turns in advance."""
+        async with self._queue.front(namespace, arrival):
+            await self._room.acquire()
+            try:
+                turn = await self._granted(within)
+            except BaseException:
+                self._room.release()
+                raise
+        try:
+            yield
+        finally:
+            try:
+                await self._end(turn)
+            finally:
+                self._room.release()
+
+    async def postpone(self, seconds: float) -> None:
+        """Make everybody wait as long as the provider asked one of us to."""
+        await self._turns.postpone(self._model, min(seconds, LONGEST_POSTPONEMENT_SECONDS))
+
+    async def _granted(self, within: float) -> Turn:
+        until = self._clock.now() + within
+        while (turn := await self._turns.take(self._model, self._limits, until - self._clock.now())) is None:
+            await self._clock.sleep(POLL_SECONDS)
+        try:
+            if turn.wait > 0:
+                await self._clock.sleep(turn.wait)
+        except BaseException:
+            await self._end(turn)
+            raise
+        return turn
+
+    async def _end(self, turn: Turn) -> None:
+        """Whoever is cancelled ends its turn all the same."""
+        await asyncio.shield(self._ended(turn))
+
+    async def _ended(self, turn: Turn) -> None:
+        with suppress(Unavailable):  # a turn that nobody ends expires
+            await self._turns.end(turn)

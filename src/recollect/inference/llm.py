@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from recollect.errors import Unavailable
 from recollect.inference.failures import Refused
 
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from recollect.inference.limits import Clock
 
-# However often a request is tried again: whoever stores a memory or reads a window waits for it.
-PATIENCE_SECONDS = 30.0
+M = TypeVar("M", bound=BaseModel)
+
+SHARE_OF_ONE_TRY = 0.6
+
+# How long a model is asked without what it refused. Models change behind their names, and an answer may be a mistake.
+REFUSAL_SECONDS = 3600.0
 
 # What a JSON schema may say that a provider's own enforcement does not know; our validation does.
 _UNENFORCED = {
@@ -42,16 +47,9 @@ class Prompt:
     namespace: str
     max_tokens: int = 1024
     temperature: float | None = None
-    """None leaves it to the model; some newer ones refuse to be told."""
-
-
-async def in_time(answer: Awaitable[T], seconds: float = PATIENCE_SECONDS) -> T:
-    """An answer for somebody who waits for it and can do without; Unavailable when it takes too long."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await answer
-    except TimeoutError:
-        raise Unavailable(f"The model did not answer within {seconds:g} s.") from None
+    """None leaves it to the model. A model that refuses to be told is asked without."""
+    seconds: float | None = None
+    """How long the answer may take, waiting for a turn and repeated attempts included; None is the setting."""
 
 
 def most_tokens(prompt: Prompt, schema: dict[str, Any] | None = None) -> int:
@@ -60,8 +58,16 @@ def most_tokens(prompt: Prompt, schema: dict[str, Any] | None = None) -> int:
     return said + (0 if schema is None else len(json.dumps(schema))) + _ADDED_TOKENS + prompt.max_tokens
 
 
+def one_try(seconds: float) -> float:
+    """How long one attempt may take of the time there is: a provider that hangs leaves time for another."""
+    return seconds * SHARE_OF_ONE_TRY
+
+
 class Llm(Protocol):
-    """Writes text. Failures are Unavailable, LimitReached (budget) or Misconfigured; none names a key."""
+    """Writes text. Failures are Unavailable (after the prompt's time, too), LimitReached or Misconfigured.
+
+    None of them names a key.
+    """
 
     @property
     def model_id(self) -> str:
@@ -81,25 +87,56 @@ class Writer(Protocol):
     def model_id(self) -> str:
         """Provider and model."""
 
-    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
-        """One answer; Refused when the model does not take the request in this form."""
+    async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
+        """One answer within so many seconds; Refused when the model does not take the request in this form."""
+
+
+class Refusals:
+    """Remembers for a while that a model refused a form of request."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until: float | None = None
+
+    def note(self) -> None:
+        self._until = self._clock.now() + REFUSAL_SECONDS
+
+    @property
+    def are_fresh(self) -> bool:
+        return self._until is not None and self._clock.now() < self._until
 
 
 class WrittenLlm:
-    """An Llm over any adapter: shapes are asked for and checked in one place."""
+    """An Llm over any adapter: time, temperature and shapes are looked after in one place."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, clock: Clock, seconds: float) -> None:
         self._writer = writer
-        self._enforces_schemas = True
+        self._seconds = seconds
+        self._refused_schema = Refusals(clock)
+        self._refused_temperature = Refusals(clock)
 
     @property
     def model_id(self) -> str:
         return self._writer.model_id
 
     async def complete(self, prompt: Prompt) -> str:
-        return await self._writer.write(prompt)
+        async with self._in_time(prompt):
+            return await self._write(prompt)
 
     async def complete_as(self, prompt: Prompt, shape: type[M]) -> M:
+        async with self._in_time(prompt):
+            return await self._complete_as(prompt, shape)
+
+    @asynccontextmanager
+    async def _in_time(self, prompt: Prompt) -> AsyncIterator[None]:
+        seconds = prompt.seconds or self._seconds
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
+
+    async def _complete_as(self, prompt: Prompt, shape: type[M]) -> M:
         schema = strict_schema(shape)
         # Said in words too: not every server that is called compatible enforces a schema.
         asked = replace(prompt, system=f"{prompt.system}\n\n{_AS_JSON}{json.dumps(schema)}".strip())
@@ -116,15 +153,27 @@ class WrittenLlm:
             ) from None
 
     async def _shaped(self, prompt: Prompt, schema: dict[str, Any]) -> str:
-        if not self._enforces_schemas:
-            return await self._writer.write(prompt)
+        if self._refused_schema.are_fresh:
+            return await self._write(prompt)
         try:
-            return await self._writer.write(prompt, schema)
+            return await self._write(prompt, schema)
         except Refused:
             # Perhaps because of the schema, which older models do not take: the prompt says the same in words.
-            answer = await self._writer.write(prompt)
-        self._enforces_schemas = False
+            answer = await self._write(prompt)
+        self._refused_schema.note()
         return answer
+
+    async def _write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+        without, seconds = replace(prompt, temperature=None), prompt.seconds or self._seconds
+        if prompt.temperature is None or self._refused_temperature.are_fresh:
+            return await self._writer.write(without, seconds, schema)
+        try:
+            return await self._writer.write(prompt, seconds, schema)
+        except Refused as problem:
+            if "temperature" not in str(problem).lower():
+                raise
+        self._refused_temperature.note()
+        return await self._writer.write(without, seconds, schema)
 
 
 def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:

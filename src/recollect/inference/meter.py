@@ -4,6 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
+from recollect.errors import LimitReached
+
+
+class BudgetSpent(LimitReached):
+    """The budget of the day does not allow a request."""
+
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
@@ -35,7 +41,7 @@ class Meter(Protocol):
     """Sets tokens aside before a request, so that callers at once cannot overspend together, and counts them after."""
 
     async def reserve(self, purpose: Purpose, tokens: int) -> Reservation:
-        """Set the most that a request may take aside; LimitReached if the day's budget has not that much left."""
+        """Set the most that a request may take aside; BudgetSpent if the day's budget has not that much left."""
 
     async def settle(self, reservation: Reservation, used: Tokens) -> None:
         """Count what a request took and give the rest back."""

@@ -56,7 +56,7 @@ class OpenAiEmbedder:
     async def _within(self, seconds: float, texts: Sequence[str]) -> list[Vector]:
         try:
             async with asyncio.timeout(seconds):
-                return await self._embed(texts, seconds * SHARE_OF_ONE_TRY)
+                return await self._embed(texts, seconds)
         except TimeoutError:
             raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
 
@@ -65,8 +65,8 @@ class OpenAiEmbedder:
         vectors: list[Vector] = []
         for batch in _batches([_shortened(text) for text in texts]):
             most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
-            request = partial(self._request, client, batch, most, seconds)
-            vectors += await self._guard.ask(self._namespace, FEATURE, most, request)
+            request = partial(self._request, client, batch, most, seconds * SHARE_OF_ONE_TRY)
+            vectors += await self._guard.ask(self._namespace, FEATURE, most, seconds, request)
         return vectors
 
     async def _request(

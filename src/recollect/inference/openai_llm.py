@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import LimitReached, Unavailable
 from recollect.inference.failures import OPENAI
-from recollect.inference.llm import most_tokens
+from recollect.inference.llm import most_tokens, one_try
 from recollect.inference.meter import Tokens
 
 if TYPE_CHECKING:
@@ -27,14 +27,15 @@ class OpenAiWriter:
         self._guard = guard
         self._model = model
 
-    async def write(self, prompt: Prompt, schema: dict[str, Any] | None = None) -> str:
+    async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
         options: dict[str, Any] = {} if schema is None else {"response_format": _format(schema)}
         if prompt.temperature is not None:
             options["temperature"] = prompt.temperature
+        options["timeout"] = one_try(seconds)
         client = await self._sdk.client()
         most = most_tokens(prompt, schema)
         completion = await self._guard.ask(
-            prompt.namespace, prompt.feature, most, lambda: self._request(client, prompt, options, most)
+            prompt.namespace, prompt.feature, most, seconds, lambda: self._request(client, prompt, options, most)
         )
         return self._text(completion, prompt.max_tokens)
 

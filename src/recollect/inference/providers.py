@@ -1,12 +1,13 @@
 """Providers: builds what talks to OpenAI and Anthropic, with one guard for each model however many use it."""
 
 import re
+from urllib.parse import urlsplit
 
 from recollect.errors import Misconfigured
 from recollect.inference.anthropic_llm import AnthropicWriter
 from recollect.inference.failures import ANTHROPIC, OPENAI
 from recollect.inference.guard import Guard
-from recollect.inference.limits import Clock, SystemClock
+from recollect.inference.limits import Clock, Limits, Pace, SystemClock, Turns
 from recollect.inference.llm import Llm, WrittenLlm
 from recollect.inference.meter import Meter
 from recollect.inference.openai_embedder import MODEL_ID, OpenAiEmbedder
@@ -14,11 +15,8 @@ from recollect.inference.openai_llm import OpenAiWriter
 from recollect.inference.sdk import Account, Sdk
 from recollect.settings import Settings
 
-# The contract's rates, for each model of each process.
-LLM_PER_SECOND = 1
-EMBEDDINGS_PER_SECOND = 3
-
-REQUEST_SECONDS = 60.0
+# The contract's rate; as many at once as can be under way at that rate while each of them is slow.
+EMBEDDINGS = Limits(per_second=3, at_once=30)
 
 CLOCK: Clock = SystemClock()
 
@@ -28,12 +26,16 @@ _SPEC = re.compile(r"(?P<provider>openai|anthropic):(?P<model>\S+)")
 class Providers:
     """Hands out models by name. Building one costs nothing; a key or a package that is missing shows on first use."""
 
-    def __init__(self, settings: Settings, meter: Meter, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, meter: Meter, turns: Turns, clock: Clock | None = None) -> None:
         self._meter = meter
+        self._turns = turns
         self._clock = clock or CLOCK
+        self._limits = Limits(settings.llm_requests_per_second, settings.llm_concurrency)
+        self._seconds = settings.llm_deadline_seconds
+        self._addresses = {"openai": settings.openai_base_url, "anthropic": settings.anthropic_base_url}
         self.has_openai = "openai" in settings.usable_providers
-        openai = Account(OPENAI, settings.openai_api_key, settings.openai_base_url, REQUEST_SECONDS)
-        anthropic = Account(ANTHROPIC, settings.anthropic_api_key, settings.anthropic_base_url, REQUEST_SECONDS)
+        openai = Account(OPENAI, settings.openai_api_key, settings.openai_base_url)
+        anthropic = Account(ANTHROPIC, settings.anthropic_api_key, settings.anthropic_base_url)
         self._openai = Sdk(openai, "AsyncOpenAI")
         # Nothing of a memory belongs in a span of theirs.
         self._anthropic = Sdk(anthropic, "AsyncAnthropic", open_telemetry=False)
@@ -47,21 +49,30 @@ class Providers:
                 f"{spec!r} does not name a model: write provider and model, as in openai:gpt-4o-mini or "
                 "anthropic:claude-haiku-4-5."
             )
-        guard = self._guard(spec, LLM_PER_SECOND)
+        guard = self._guard(spec, self._limits)
         if named["provider"] == "openai":
-            return WrittenLlm(OpenAiWriter(self._openai, guard, named["model"]))
-        return WrittenLlm(AnthropicWriter(self._anthropic, guard, named["model"]))
+            return WrittenLlm(OpenAiWriter(self._openai, guard, named["model"]), self._clock, self._seconds)
+        return WrittenLlm(AnthropicWriter(self._anthropic, guard, named["model"]), self._clock, self._seconds)
 
     def embedder(self, namespace: str) -> OpenAiEmbedder:
         """OpenAI's embeddings, on the account of a namespace."""
-        return OpenAiEmbedder(self._openai, self._guard(MODEL_ID, EMBEDDINGS_PER_SECOND), namespace)
+        return OpenAiEmbedder(self._openai, self._guard(MODEL_ID, EMBEDDINGS), namespace)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._openai.close()
         await self._anthropic.close()
 
-    def _guard(self, model_id: str, per_second: int) -> Guard:
+    def _guard(self, model_id: str, limits: Limits) -> Guard:
         if model_id not in self._guards:
-            self._guards[model_id] = Guard(model_id, per_second, self._meter, self._clock)
+            pace = Pace(self._served(model_id), limits, self._turns, self._clock)
+            self._guards[model_id] = Guard(model_id, pace, self._meter, self._clock)
         return self._guards[model_id]
+
+    def _served(self, model_id: str) -> str:
+        """A model and where it is served: the same name at another address has limits of its own."""
+        address = self._addresses[model_id.partition(":")[0]]
+        if address is None:
+            return model_id
+        host = urlsplit(address).netloc.rpartition("@")[2]  # what is before it may be a password
+        return f"{model_id} at {host}"

@@ -1,42 +1,49 @@
-"""Retry: asks again after a failure that may pass, later each time, and not for ever."""
+"""Retry: asks again after a failure that may pass, later each time, while there is time left."""
 
 import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from recollect.inference.failures import Transient
+from recollect.inference.failures import Throttled, Transient
 from recollect.inference.limits import Clock
 
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 8.0
 
-# A provider that asks for more than this is better asked again by the caller.
-LONGEST_RETRY_AFTER_SECONDS = 60.0
+# On top of what a provider asks for, so that callers do not come back together.
+SPREAD_SECONDS = 0.5
 
 _Result = TypeVar("_Result")
 
 
 class Retry:
-    """Repeats a request with pauses that double, each shortened by chance so that callers do not come back together."""
+    """Repeats a request with pauses that double, each shortened by chance so that callers do not come back together.
+
+    Being asked to wait is no failure: such a request is repeated as long as there is time.
+    """
 
     def __init__(self, clock: Clock, chance: Callable[[], float] = random.random) -> None:
         self._clock = clock
         self._chance = chance
 
-    async def run(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
-        """The result of the first attempt that succeeds, or the failure of the last."""
-        for attempt in range(1, ATTEMPTS):
+    async def run(self, request: Callable[[], Awaitable[_Result]], seconds: float) -> _Result:
+        """The result of the first attempt that succeeds, or the failure after which nothing is left to try."""
+        until = self._clock.now() + seconds
+        failures = repeats = 0
+        while True:
             try:
                 return await request()
             except Transient as problem:
-                if (problem.retry_after or 0.0) > LONGEST_RETRY_AFTER_SECONDS:
+                failures += not isinstance(problem, Throttled)
+                repeats += 1
+                pause = self._pause(repeats, problem.retry_after)
+                if failures == ATTEMPTS or self._clock.now() + pause >= until:
                     raise
-                await self._clock.sleep(self._pause(attempt, problem.retry_after))
-        return await request()
+                await self._clock.sleep(pause)
 
-    def _pause(self, attempt: int, retry_after: float | None) -> float:
-        longest = min(FIRST_PAUSE_SECONDS * float(2 ** (attempt - 1)), LONGEST_PAUSE_SECONDS)
-        pause = longest * (0.5 + self._chance() / 2)
-        # What the provider asks for is the least; chance goes on top of it.
-        return pause if retry_after is None else retry_after + pause / 2
+    def _pause(self, repeats: int, retry_after: float | None) -> float:
+        if retry_after is not None:
+            return retry_after + self._chance() * SPREAD_SECONDS
+        longest = min(FIRST_PAUSE_SECONDS * float(2 ** (repeats - 1)), LONGEST_PAUSE_SECONDS)
+        return longest * (0.5 + self._chance() / 2)

@@ -17,11 +17,10 @@ _NO_KEY = "none"
 class Account:
     """How a provider is reached."""
 
-    def __init__(self, provider: Provider, key: SecretStr | None, base_url: str | None, timeout: float) -> None:
+    def __init__(self, provider: Provider, key: SecretStr | None, base_url: str | None) -> None:
         self.provider = provider
         self._key = key
         self._base_url = base_url
-        self._timeout = timeout
 
     def client_options(self) -> dict[str, Any]:
         """What a client is made with; Misconfigured without a key, unless the server is one's own."""
@@ -30,7 +29,6 @@ class Account:
         return {
             "api_key": self.secret(),
             "base_url": self._base_url,
-            "timeout": self._timeout,
             "max_retries": 0,  # ours are used: they know the limiter, the breaker and the budget
         }
 
@@ -70,7 +68,7 @@ class Sdk:
         try:
             yield
         except sdk.APIStatusError as problem:
-            said = f"{getattr(problem, 'code', None) or ''} {problem.message}".strip()
+            said = f"{getattr(problem, 'code', None) or ''} {_sentence(problem)}".strip()
             headers = problem.response.headers
             raise self._provider.status(problem.status_code, headers, said, self._account.secret()) from None
         except sdk.APITimeoutError as problem:
@@ -87,3 +85,11 @@ class Sdk:
         """Let go of connections."""
         if self._client is not None:
             await self._client.close()
+
+
+def _sentence(problem: Any) -> str:
+    """The provider's own sentence, if the answer has one in the documented place."""
+    body = problem.body if isinstance(problem.body, dict) else {}
+    error = body.get("error", body)
+    said = error.get("message") if isinstance(error, dict) else None
+    return said if isinstance(said, str) and said else str(problem.message)

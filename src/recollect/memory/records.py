@@ -161,6 +161,8 @@ LEFT_OUT = {
     "api_keys": "who may come in elsewhere is not for a file to decide",
     "usage": "what was spent was spent here",
     "usage_days": "what was spent was spent here",
+    "model_turns": "when a model may be asked next is a matter of the moment",
+    "model_requests": "what is being asked is a matter of the moment",
 }
 """The tables that hold no record, and why."""
 

@@ -12,6 +12,9 @@ from recollect.storage.migrate import migrations
 # Another program may keep tables beside ours, so ours are those that a migration makes.
 _CREATED = re.compile(r"^create table (\w+)", re.M)
 
+# What they hold is of the moment: it is not kept, and counts for nothing.
+_UNLOGGED = re.compile(r"^create unlogged table (\w+)", re.M)
+
 # The server writes the statements itself, and quotes the names. Generated columns are left out: nobody may write them.
 # Namespaces are found by steps from one to the next through the primary key, which leads with them.
 _TABLES = """
@@ -78,6 +81,13 @@ async def tables(connection: Connection) -> list[Table]:
         if row["child"] in found and row["parent"] in found:
             parents[row["child"]].add(row["parent"])
     return [found[name] for name in TopologicalSorter(parents).static_order()]
+
+
+async def drop_unlogged(connection: Connection) -> None:
+    """Make room for the migrations that create these tables."""
+    for migration in migrations():
+        for name in _UNLOGGED.findall(migration.text):
+            await connection.execute(f"drop table if exists {name}")
 
 
 async def counters(connection: Connection, of: Sequence[Table]) -> list[tuple[str, str, int]]:

@@ -19,6 +19,9 @@ MAX_IDLE_SECONDS = 300.0
 # Connections come back when the calls that use them end; a call that hangs must not keep the process.
 CLOSE_SECONDS = 0.5
 
+# Stands in the place of a namespace; no namespace can have this name.
+SHARED = "*"
+
 _SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = 200"
 
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
@@ -119,6 +122,17 @@ class Database:
     async def transaction(self, namespace: str) -> AsyncIterator[Transaction]:
         """Statements of one namespace that commit together when the block ends without an error."""
         checks.namespace(namespace)
+        async with self._transaction(namespace) as transaction:
+            yield transaction
+
+    @asynccontextmanager
+    async def shared_transaction(self) -> AsyncIterator[Transaction]:
+        """The same for rows that belong to no namespace: limits that hold for the whole deployment."""
+        async with self._transaction(SHARED) as transaction:
+            yield transaction
+
+    @asynccontextmanager
+    async def _transaction(self, namespace: str) -> AsyncIterator[Transaction]:
         async with self._connection() as connection:
             if self._pooling == "session":
                 await _remember_namespace(connection, namespace)

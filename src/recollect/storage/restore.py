@@ -56,6 +56,7 @@ async def _make_room(connection: Connection, version: int) -> None:
     if await migrate.applied_version(connection) > version:
         for table in reversed(present):
             await connection.execute(f"drop table {table.quoted}")
+        await catalogue.drop_unlogged(connection)
         await connection.execute("delete from recollect_migrations")
         return
     for table in present:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import jsonschema  # type: ignore[import-untyped]  # comes with the SDK, without types
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from pydantic import SecretStr
@@ -17,7 +18,7 @@ from recollect.engine import Engine
 from recollect.flows.golden_test import Entry
 from recollect.settings import Settings
 from tests.flows.test_hybrid_search import fill
-from tests.llm_servers import Asked, ProviderServer, Reply, provider_server
+from tests.llm_servers import Asked, Failure, ProviderServer, Reply, provider_server
 from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, text_of
 
 QUERY = "How does working memory relate to consciousness?"
@@ -107,7 +108,75 @@ async def test_two_judges_answer_as_in_the_example_and_every_score_is_stored(
     spent = {(line.feature, line.model): line.input_tokens for line in await engine.spending.lines(namespace, 1)}
     assert spent == {("judges", "openai:gpt-4o"): 40, ("judges", judgement.hearing.judge2_model): 40}
     by_path = {asked.path: asked.body.get("temperature") for asked in provider.requests}
-    assert by_path == {"/v1/chat/completions": 0.0, "/v1/messages": None}
+    assert by_path == {"/v1/chat/completions": 0.0, "/v1/messages": 0.0}
+
+
+async def test_a_document_that_fails_is_named_and_the_others_are_stored_with_progress_on_the_way(
+    engine: Engine, namespace: str, provider: ProviderServer, settings: Settings
+) -> None:
+    query_id = await golden_query(engine, namespace)
+    docs = [
+        {"id": 1, "content": "gpt=0.9 claude=0.8", "source_ids": [7], "score": 0.847},
+        {"id": 2, "content": "gpt=0.9 claude=1.5"},
+        {"id": 3, "content": "gpt=0.1 claude=0.2"},
+    ]
+    told: list[tuple[float, float | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    async with judged_by(provider, settings) as client:
+        arguments = {"query_id": query_id, "query": QUERY, "docs": docs}
+        result = await client.call_tool("store_dual_judge_scores", arguments, progress_callback=on_progress)
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}["store_dual_judge_scores"]
+    answer = json.loads(text_of(result))
+    jsonschema.validate(answer, listed.output_schema)
+    (failed,) = answer.pop("failed_documents")
+    assert answer == {
+        "query_id": query_id,
+        "judge1_score": 0.5,
+        "judge2_score": 0.5,
+        "kappa": 1.0,
+        "agreement": "almost perfect",
+        "evaluated_documents": 2,
+        "status": "degraded",
+        "details": "1 of 3 documents could not be judged and are not counted.",
+    }
+    assert failed["id"] == 2
+    assert failed["details"].startswith(f"Judge 2 (anthropic:{settings.judge_anthropic_model}) failed: ")
+    assert await judged(engine, namespace, query_id) == [(1, 0.9, 0.8), (3, 0.1, 0.2)]
+    assert told[-1] == (3, 3)
+    assert told == sorted(set(told))
+
+
+async def test_kappa_of_one_document_is_flagged(
+    engine: Engine, namespace: str, provider: ProviderServer, settings: Settings
+) -> None:
+    query_id = await golden_query(engine, namespace)
+    async with judged_by(provider, settings) as client:
+        arguments = {"query_id": query_id, "query": QUERY, "docs": [{"id": 1, "content": "gpt=0.9 claude=0.8"}]}
+        answer = json.loads(text_of(await client.call_tool("store_dual_judge_scores", arguments)))
+    assert (answer["kappa"], answer["status"]) == (1.0, "success")
+    assert answer["details"] == "Kappa of one document says nothing about agreement: judge several."
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (Failure(404, message="model: claude-haiku-9"), r"\(404\): model: claude-haiku-9$"),
+        (Failure(400, message="credit balance is too low"), r"refused the request \(400\): credit balance is too low$"),
+    ],
+)
+async def test_what_a_provider_says_of_a_request_is_told_and_no_key_is_blamed(
+    engine: Engine, namespace: str, provider: ProviderServer, settings: Settings, failure: Failure, said: str
+) -> None:
+    query_id = await golden_query(engine, namespace)
+    provider.answer = lambda asked: failure if asked.path == "/v1/messages" else verdict(asked)
+    async with judged_by(provider, settings) as client:
+        problem = await refusal(client, query_id, "gpt=0.9 claude=1.0")
+    assert problem["error"] == "Tool execution failed"
+    assert re.search(said, problem["details"])
+    assert "key" not in problem["details"]
 
 
 async def test_a_judge_that_gives_no_usable_score_fails_the_call_and_nothing_is_stored(
@@ -117,7 +186,7 @@ async def test_a_judge_that_gives_no_usable_score_fails_the_call_and_nothing_is_
     async with judged_by(provider, settings) as client:
         problem = await refusal(client, query_id, "Document content text, gpt=0.9 claude=1.5")
     assert problem["error"] == "Tool execution failed"
-    assert problem["details"].startswith(f"Judge 2 (anthropic:{settings.judge_anthropic_model}) failed, so nothing")
+    assert problem["details"].startswith(f"Nothing was stored. Judge 2 (anthropic:{settings.judge_anthropic_model})")
     assert await judged(engine, namespace, query_id) == []
 
 
@@ -145,7 +214,10 @@ async def test_a_judge_whose_key_is_refused_or_missing_is_named_and_the_key_is_n
         missing = await refusal(client, query_id, content)
     await engine_without.close()
     assert refused["error"] == missing["error"] == "API key not configured"
-    assert refused["details"].startswith(f"Judge 2 (anthropic:{settings.judge_anthropic_model}) failed, so nothing")
+    judge = f"Judge 2 (anthropic:{settings.judge_anthropic_model})"
+    assert refused["details"].startswith(
+        f"Nothing was stored. {judge} failed: Anthropic does not accept the API key (401)"
+    )
     assert REFUSED_KEY not in refused["details"]
     assert missing["details"] == (
         "Judge 2 is a language model, and no Anthropic API key is configured. Set RECOLLECT_ANTHROPIC_API_KEY."

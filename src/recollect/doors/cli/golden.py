@@ -93,6 +93,7 @@ def judgements(query_id: int, as_json: bool) -> None:
         click.echo(
             f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {hearing.kappa:.2f} ({hearing.agreement})  "
             f"{hearing.judge1_model} {hearing.judge1_score:.2f}  {hearing.judge2_model} {hearing.judge2_score:.2f}"
+            + ("  (one document: kappa says nothing)" if len(hearing.scores) == 1 else "")
         )
         for score in hearing.scores:
             click.echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")

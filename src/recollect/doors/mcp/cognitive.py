@@ -35,9 +35,9 @@ class Weights(BaseModel):
 
 
 class JudgedDocument(BaseModel):
-    """A document for both judges."""
+    """A document for both judges. Results of a search may be handed on as they are, with all their fields."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
     id: Annotated[int, Field(strict=True, description="Document identifier"), WHOLE]
     content: Annotated[str, Field(strict=True, min_length=1, description="Document content to evaluate for relevance")]
@@ -101,8 +101,19 @@ class StoredEpisode(BaseModel):
     created_at: datetime
 
 
+class UnjudgedDocument(BaseModel):
+    """A document that has no scores."""
+
+    id: int
+    details: str
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class DualJudgeScores(BaseModel):
-    """How two judges agree."""
+    """How two judges agree. What the contract does not have is there only when there is something to say."""
 
     query_id: int
     judge1_score: float
@@ -110,7 +121,9 @@ class DualJudgeScores(BaseModel):
     kappa: float
     agreement: str
     evaluated_documents: int
-    status: Success = "success"
+    status: Literal["success", "degraded"] = "success"
+    details: Annotated[str | None, Field(exclude_if=_is_empty)] = None
+    failed_documents: Annotated[list[UnjudgedDocument], Field(exclude_if=_is_empty)] = []
 
 
 class QueryTypeResult(BaseModel):
@@ -276,11 +289,13 @@ async def store_dual_judge_scores(
             description="Array of documents to evaluate with both judges",
         ),
     ],
+    progress: judge.Progress,
 ) -> DualJudgeScores:
     """Store dual judge evaluation scores using GPT-4o and Haiku for IRR validation. Evaluates documents with two
     independent judges and calculates Cohen's Kappa for methodologically valid ground truth creation."""
     documents = [judge.Document(document.id, document.content) for document in docs]
-    judged = (await caller.engine.judges.hear(caller.namespace, query_id, query, documents)).hearing
+    heard = await caller.engine.judges.hear(caller.namespace, query_id, query, documents, progress)
+    judged = heard.judgement.hearing
     return DualJudgeScores(
         query_id=judged.query_id,
         judge1_score=round(judged.judge1_score, DIGITS),
@@ -288,6 +303,11 @@ async def store_dual_judge_scores(
         kappa=round(judged.kappa, DIGITS),
         agreement=judged.agreement,
         evaluated_documents=len(judged.scores),
+        status="degraded" if heard.unjudged else "success",
+        details=" ".join(judge.reservations(heard)),
+        failed_documents=[
+            UnjudgedDocument(id=document.document_id, details=document.reason) for document in heard.unjudged
+        ],
     )
 
 

@@ -1,7 +1,7 @@
 """JSON Schemas as the contracts write them: no generated titles, no `null` beside a type, nothing by reference."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
@@ -24,13 +24,13 @@ def _whole(value: object) -> object:
 WHOLE = BeforeValidator(_whole)
 
 
-def arguments_of(function: Callable[..., Any], not_an_argument: str) -> type[Arguments]:
+def arguments_of(function: Callable[..., Any], not_arguments: Collection[str]) -> type[Arguments]:
     """The arguments of a tool, from its signature."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     fields: dict[str, Any] = {
         each.name: (each.annotation, ... if each.default is each.empty else each.default)
         for each in parameters
-        if each.name != not_an_argument
+        if each.name not in not_arguments
     }
     return create_model(function.__name__, __base__=Arguments, **fields)
 

@@ -17,7 +17,9 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, schema
 from recollect.errors import RecollectError
 
+# Parameters that the server fills in. `progress` tells the client how far a long call is, if the client asked for it.
 CALLER = "caller"
+PROGRESS = "progress"
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -86,11 +88,12 @@ class ContractTool(Tool):
 
     caller_of: CallerOf = Field(exclude=True)
     refuse: errors.Answer = Field(exclude=True)
+    tells_progress: bool = Field(exclude=True)
 
     @classmethod
     def define(cls, definition: Definition, caller_of: CallerOf) -> "ContractTool":
         function = definition.function
-        arguments = schema.arguments_of(function, not_an_argument=CALLER)
+        arguments = schema.arguments_of(function, not_arguments=(CALLER, PROGRESS))
         returned = inspect.signature(function, eval_str=True).return_annotation
         if get_origin(returned) is Degradable:
             (returned,) = get_args(returned)
@@ -105,6 +108,7 @@ class ContractTool(Tool):
             annotations=definition.annotations,
             caller_of=caller_of,
             refuse=definition.refuse,
+            tells_progress=PROGRESS in inspect.signature(function).parameters,
         )
 
     async def run(
@@ -117,7 +121,8 @@ class ContractTool(Tool):
             return self.refuse(self.name, errors.bad_arguments(problem, self.parameters))
         try:
             caller = self.caller_of(context.request_context.request)
-            return _answer(await self.fn(caller, **given.model_dump_one_level()))
+            progress = {PROGRESS: context.report_progress} if self.tells_progress else {}
+            return _answer(await self.fn(caller, **given.model_dump_one_level(), **progress))
         except RecollectError as problem:
             return self.refuse(self.name, errors.refusal(problem))
         except Exception:  # noqa: BLE001  # the door: past it, the SDK would send the exception's own text

@@ -1,0 +1,29 @@
+-- hold
+-- Locks a model's row, making it if need be, and tells when the next request may start.
+insert into model_turns (namespace, model, free_at)
+values ($1, $2, 'epoch')
+on conflict (namespace, model) do update set model = excluded.model
+returning free_at;
+
+-- under_way
+-- How many requests a model has that have not expired, and what time it is by the database's clock.
+select count(*) as requests, now() as now
+from model_requests
+where namespace = $1 and model = $2 and expires_at > now();
+
+-- advance
+-- Moves the time of the next request.
+update model_turns set free_at = $3 where namespace = $1 and model = $2;
+
+-- postpone
+-- Lets no request start for so many seconds.
+update model_turns set free_at = now() + make_interval(secs => $3)
+where namespace = $1 and model = $2 and free_at < now() + make_interval(secs => $3);
+
+-- start
+-- A request that is about to be made.
+insert into model_requests (namespace, model, id, expires_at) values ($1, $2, $3, $4);
+
+-- finish
+-- A request that is over, and those that nobody finished.
+delete from model_requests where namespace = $1 and model = $2 and (id = $3 or expires_at <= now());
