@@ -90,7 +90,7 @@ class Settings(BaseSettings):
         "claude-haiku-4-5", pattern=r"^\S+$", description="The second of the two judges, a model of Anthropic"
     )
     judge_deadline_seconds: float = Field(
-        50.0, gt=0, le=3600, description="How long one call of the judges may take; what is not judged then is named"
+        55.0, gt=0, le=3600, description="How long one call of the judges may take; what is not judged then is named"
     )
     indexer: bool = Field(True, description="Whether this process gives new passages their meaning in the background")
     host: str = Field("127.0.0.1", description="Address that `recollect serve` binds")

@@ -12,7 +12,7 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 8.0
 
 # On top of what a provider asks for, so that callers do not come back together.
-SPREAD_SECONDS = 0.5
+SPREAD_SECONDS = 0.25
 
 _Result = TypeVar("_Result")
 
