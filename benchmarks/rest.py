@@ -116,7 +116,7 @@ async def _search(report: Report, engine: Engine, port: int) -> None:
         loop = asyncio.get_running_loop()
         for text, user in questions:
             began = loop.time()
-            await engine.memories.search("default", text, Holder(user_id=user), (), 10)
+            await engine.memories.search("default", text, Holder(user_id=user), limit=10)
             times.append((loop.time() - began) * 1000)
         return times
 

@@ -98,6 +98,8 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
     for method, pattern, body in (
         ("GET", "/ltm/memories/{memory_id}", None),
         ("PUT", "/ltm/memories/{memory_id}", {"data": "mine now"}),
+        ("PATCH", "/ltm/memories/{memory_id}", {"category": "semantic"}),
+        ("POST", "/ltm/memories/{memory_id}/undo", None),
         ("DELETE", "/ltm/memories/{memory_id}", None),
         ("GET", "/ltm/memories/{memory_id}/history", None),
     ):

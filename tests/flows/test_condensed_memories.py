@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
 from recollect.flows.condense import MAX_CONDENSED_CHARACTERS
-from recollect.flows.memories import Added
+from recollect.flows.memories import Added, Deleted
+from recollect.flows.memory_requests import Change
 from recollect.inference.llm import Prompt
 from recollect.memory.memories import Holder
 from recollect.settings import Settings
@@ -135,7 +136,7 @@ async def test_a_contradicted_memory_leaves_search_and_list_and_comes_back_by_un
     assert (await engine.memories.get(namespace, str(berlin.id))).superseded_by == added.memory.id
     assert (await counts(engine, namespace))["passages"] == 1
     with pytest.raises(Conflict, match="superseded"):
-        await engine.memories.update(namespace, str(berlin.id), "The user lives in Bonn.")
+        await engine.memories.update(namespace, str(berlin.id), Change("The user lives in Bonn."))
 
     restored = await engine.memories.undo(namespace, str(berlin.id))
     assert restored == berlin
@@ -149,6 +150,39 @@ async def test_a_contradicted_memory_leaves_search_and_list_and_comes_back_by_un
         await engine.memories.undo(namespace, str(berlin.id))
     await engine.memories.delete(namespace, str(added.memory.id))
     assert await statistics(engine, namespace) == before
+
+
+async def test_deleting_what_superseded_a_memory_offers_it_or_brings_it_back(
+    engine: Engine, namespace: str, model: ScriptedModel
+) -> None:
+    model.will_say("The user lives in Berlin.")
+    berlin = (await add(engine, namespace, "I live in Berlin.")).memory
+    for restore in (False, True):
+        model.will_say("The user lives in Lisbon.", replaces=[1])
+        lisbon = (await add(engine, namespace, "I moved to Lisbon.")).memory
+        deleted = await engine.memories.delete(namespace, str(lisbon.id), restore=restore)
+        if restore:
+            assert deleted == Deleted(lisbon.id, (), (berlin.id,))
+        else:
+            assert deleted == Deleted(lisbon.id, (berlin.id,), ())
+            assert await listed(engine, namespace) == []
+            await engine.memories.undo(namespace, str(berlin.id))
+        assert await texts(engine, namespace, "Where does the user live?") == [berlin.text]
+    assert await engine.memories.get(namespace, str(berlin.id)) == berlin
+
+
+async def test_a_memory_cannot_come_back_where_another_says_the_same_and_then_nothing_is_deleted(
+    engine: Engine, namespace: str, model: ScriptedModel
+) -> None:
+    model.will_say("The user lives in Berlin.")
+    await add(engine, namespace, "I live in Berlin.")
+    model.will_say("The user lives in Lisbon.", replaces=[1])
+    lisbon = (await add(engine, namespace, "I moved to Lisbon.")).memory
+    model.will_say("The user lives in Berlin.")
+    await add(engine, namespace, "I live in Berlin, too.")
+    with pytest.raises(Conflict, match="delete it without restore"):
+        await engine.memories.delete(namespace, str(lisbon.id), restore=True)
+    assert lisbon.text in await listed(engine, namespace)
 
 
 async def test_what_is_said_again_after_it_was_superseded_is_a_memory_of_its_own(
@@ -187,7 +221,7 @@ async def test_a_memory_that_changed_while_the_model_thought_is_not_superseded(
 
     class SlowModel(ScriptedModel):
         async def complete_as(self, prompt: Prompt, shape: type[M]) -> M:
-            await engine.memories.update(namespace, str(berlin.id), "The user's sister lives in Berlin.")
+            await engine.memories.update(namespace, str(berlin.id), Change("The user's sister lives in Berlin."))
             return await super().complete_as(prompt, shape)
 
     slow = SlowModel()

@@ -22,6 +22,7 @@ from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.import_report import Report
+from recollect.flows.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.memory.memories import Holder
 from recollect.memory.records import KINDS, LEFT_OUT
@@ -85,7 +86,7 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     vector = json.dumps([0.1, -1e-05, 3.0] + [0.0] * 1533)
     await engine.remember.document(namespace, "The ferry leaves at seven. " * 200, vector, '{"source": "timetable"}')
     memory = await engine.memories.add(namespace, "Ann likes tea", "preference", Holder("ann", "agent"), {"a": [1]})
-    await engine.memories.update(namespace, str(memory.memory.id), "Ann likes coffee")
+    await engine.memories.update(namespace, str(memory.memory.id), Change("Ann likes coffee"))
     old = await engine.memories.add(namespace, "Ann lives in Rome", "fact", Holder("ann"))
     gone = await engine.memories.add(namespace, "Ann is asleep", "fact", Holder("ann"))
     await engine.memories.delete(namespace, str(gone.memory.id))

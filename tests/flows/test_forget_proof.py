@@ -9,6 +9,7 @@ from recollect.engine import Engine
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.golden_test import Entry
+from recollect.flows.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.language import bm25, words
 from recollect.memory.giants import Giant
@@ -170,7 +171,7 @@ async def plant_memories(engine: Engine, namespace: str) -> None:
     """In force, changed, deleted, superseded, and of a session of the person's alone."""
     for holder in (Holder(PERSON), Holder(PERSON, "robot", "letters"), Holder(session_id="diary")):
         kept = (await engine.memories.add(namespace, SENTENCE, "fact", holder, {"note": SENTENCE})).memory
-        await engine.memories.update(namespace, str(kept.id), f"{SENTENCE} Always.")
+        await engine.memories.update(namespace, str(kept.id), Change(f"{SENTENCE} Always."))
         gone = (await engine.memories.add(namespace, f"{SENTENCE} Never.", "fact", holder)).memory
         await engine.memories.delete(namespace, str(gone.id))
     memories = Memories()

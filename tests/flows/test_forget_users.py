@@ -10,6 +10,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.flows import forget, forget_counts, removal
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
+from recollect.flows.memory_requests import Change
 from recollect.flows.remember import Line
 from recollect.memory.memories import Holder
 from recollect.memory.windows import WindowConfig
@@ -173,7 +174,7 @@ async def test_a_superseded_memory_without_a_history_is_its_users_all_the_same(e
 
 async def test_a_gap_in_a_history_is_no_obstacle(engine: Engine, namespace: str) -> None:
     memory = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", Holder(user_id="ann"))).memory
-    await engine.memories.update(namespace, str(memory.id), "Ann lives in Lisbon.")
+    await engine.memories.update(namespace, str(memory.id), Change("Ann lives in Lisbon."))
     async with engine.database.transaction(namespace) as tx:
         await tx.all(NO_BEGINNING)
     await engine.memories.delete(namespace, str(memory.id))

@@ -10,7 +10,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.flows.memories import Added, ChatLine, as_text
+from recollect.flows.memories import Added, Deleted
+from recollect.flows.memory_requests import Change, ChatLine, Chosen, as_text
 from recollect.memory.memories import Holder, StoredMemory
 from recollect.memory.search import Scope
 from recollect.storage.sql import Query
@@ -96,10 +97,31 @@ async def test_the_same_memory_again_is_the_one_that_exists(engine: Engine, name
     first = await engine.memories.add(namespace, "The user prefers dark mode.", "fact", ANN, {"source": "one"})
     assert first.what == "created"
     for again in ("The user prefers dark mode.", "user prefers dark mode", "The user really prefers  DARK-mode!"):
-        second = await engine.memories.add(namespace, again, "fact", ANN, {"source": "two"})
+        second = await engine.memories.add(namespace, again, "fact", ANN, {"source": "one"})
         assert second == Added(first.memory, "existing")
     assert await events(engine, namespace, first.memory) == [("create", None, "The user prefers dark mode.")]
     assert (await counts(engine, namespace))["passages"] == 1
+
+
+async def test_the_same_memory_again_brings_its_metadata_along(engine: Engine, namespace: str) -> None:
+    first = (await engine.memories.add(namespace, "Tea is hot.", "fact", ANN, {"source": "one", "page": 1})).memory
+    more = {"source": "two", "seen": [2]}
+    again = await engine.memories.add(namespace, "tea is hot", "fact", ANN, more)
+    assert (again.what, again.memory.id, again.memory.text) == ("merged", first.id, "Tea is hot.")
+    assert again.memory.metadata == {"source": "two", "page": 1, "seen": [2]}
+    assert again.memory.updated_at is not None
+    (found,) = await engine.memories.search(namespace, "tea", ANN, Chosen(metadata={"seen": [2], "page": 1}))
+    assert found.memory == again.memory
+    assert (await engine.memories.add(namespace, "Tea is hot.", "fact", ANN, more)).what == "existing"
+    assert [event for event, _, _ in await events(engine, namespace, first)] == ["create", "update"]
+
+
+async def test_thirty_two_adds_at_once_lose_no_metadata(engine: Engine, namespace: str) -> None:
+    adds = (engine.memories.add(namespace, "Tea.", "fact", ANN, {f"key {number}": number}) for number in range(32))
+    added = await asyncio.gather(*adds)
+    assert sorted(result.what for result in added) == ["created"] + ["merged"] * 31
+    memory = await engine.memories.get(namespace, str(added[0].memory.id))
+    assert memory.metadata == {f"key {number}": number for number in range(32)}
 
 
 async def test_near_misses_stay_two_and_both_are_found(engine: Engine, namespace: str) -> None:
@@ -164,12 +186,49 @@ async def test_every_combination_of_ids_finds_exactly_what_has_them(engine: Engi
 async def test_categories_filter_a_search(engine: Engine, namespace: str) -> None:
     for category in ("semantic", "episodic", "fact", "preference"):
         await add(engine, namespace, f"Tea, seen as {category}.", category=category)
-    assert set(await texts(engine, namespace, "tea", categories=["fact", "preference"])) == {
-        "Tea, seen as fact.",
-        "Tea, seen as preference.",
-    }
-    assert len(await texts(engine, namespace, "tea", categories=[])) == 4
+    wanted = Chosen(categories=["fact", "preference"])
+    both = {"Tea, seen as fact.", "Tea, seen as preference."}
+    assert set(await texts(engine, namespace, "tea", chosen=wanted)) == both
+    page = await engine.memories.newest(namespace, ANN, chosen=wanted)
+    assert {memory.text for memory in page.memories} == both
+    assert len(await texts(engine, namespace, "tea")) == 4
     assert len(await texts(engine, namespace, "tea", limit=3)) == 3
+    with pytest.raises(Invalid, match="categories is empty"):
+        await texts(engine, namespace, "tea", chosen=Chosen(categories=[]))
+
+
+async def test_metadata_and_time_filter_a_search_and_a_list(engine: Engine, namespace: str) -> None:
+    stored = [
+        (await engine.memories.add(namespace, f"Tea {name}.", "fact", ANN, metadata)).memory
+        for name, metadata in (("one", {"a": 1, "b": [1, 2]}), ("two", {"a": 2}), ("three", {"a": 1}))
+    ]
+    one, two, three = stored
+    for chosen, wanted in (
+        (Chosen(metadata={"a": 1}), [one, three]),
+        (Chosen(metadata={"a": 1, "b": [2]}), [one]),
+        (Chosen(metadata={"a": "1"}), []),
+        (Chosen(since=two.created_at), [two, three]),
+        (Chosen(until=two.created_at), [one, two]),
+        (Chosen(metadata={"a": 1}, since=two.created_at, until=three.created_at), [three]),
+        (Chosen(metadata={}), stored),
+    ):
+        found = await engine.memories.search(namespace, "tea", ANN, chosen)
+        assert {hit.memory.id for hit in found} == {memory.id for memory in wanted}, chosen
+        page = await engine.memories.newest(namespace, ANN, chosen=chosen)
+        assert page.memories == wanted[::-1], chosen
+    for refused, named in (
+        (Chosen(metadata={"category": "fact"}), "filter by categories"),
+        (Chosen(since=three.created_at, until=one.created_at), "until .* is before since"),
+    ):
+        with pytest.raises(Invalid, match=named):
+            await engine.memories.newest(namespace, ANN, chosen=refused)
+
+
+async def test_metadata_comes_back_as_it_was_given(engine: Engine, namespace: str) -> None:
+    given = {"zeta": 1e23, "a": -0.0, "inner": {"z": 1, "b": 2.0}, "emoji": "\N{WHITE SMILING FACE}"}
+    memory = (await engine.memories.add(namespace, "Tea.", "fact", ANN, given)).memory
+    (found,) = await engine.memories.search(namespace, "tea", ANN, Chosen(metadata={"inner": {"b": 2}}))
+    assert repr(found.memory.metadata) == repr(memory.metadata) == repr(given)
 
 
 async def test_a_search_brings_as_many_as_it_is_asked_for(engine: Engine, namespace: str) -> None:
@@ -206,7 +265,7 @@ async def test_an_update_changes_what_is_found_and_keeps_the_old_text_in_the_his
     engine: Engine, namespace: str
 ) -> None:
     memory = await add(engine, namespace, "Anna plays the violin.")
-    changed = await engine.memories.update(namespace, str(memory.id), "Anna plays chess.")
+    changed = await engine.memories.update(namespace, str(memory.id), Change("Anna plays chess."))
     assert (changed.id, changed.text, changed.created_at) == (memory.id, "Anna plays chess.", memory.created_at)
     assert memory.updated_at is None
     assert changed.updated_at is not None
@@ -223,15 +282,50 @@ async def test_an_update_changes_what_is_found_and_keeps_the_old_text_in_the_his
 async def test_an_update_to_what_another_memory_says_is_refused_by_its_id(engine: Engine, namespace: str) -> None:
     tea, coffee = await add(engine, namespace, "I like tea."), await add(engine, namespace, "I like coffee.")
     with pytest.raises(Conflict, match=str(tea.id)):
-        await engine.memories.update(namespace, str(coffee.id), "I like TEA!")
+        await engine.memories.update(namespace, str(coffee.id), Change("I like TEA!"))
     assert sorted(await listed(engine, namespace)) == ["I like coffee.", "I like tea."]
-    assert (await engine.memories.update(namespace, str(tea.id), "I like TEA!")).text == "I like TEA!"
+    assert (await engine.memories.update(namespace, str(tea.id), Change("I like TEA!"))).text == "I like TEA!"
+
+
+async def test_a_change_of_metadata_or_category_leaves_the_rest(engine: Engine, namespace: str) -> None:
+    memory = (await engine.memories.add(namespace, "Tea is hot.", "fact", ANN, {"a": 1, "b": {"x": 1, "y": 2}})).memory
+    before = await counts(engine, namespace)
+    change = Change(category="preference", metadata={"a": None, "b": {"x": None, "z": 3}, "category": "preference"})
+    changed = await engine.memories.update(namespace, str(memory.id), change)
+    assert (changed.text, changed.category, changed.metadata) == ("Tea is hot.", "preference", {"b": {"y": 2, "z": 3}})
+    wanted = Chosen(categories=["preference"], metadata={"b": {"z": 3}})
+    assert await texts(engine, namespace, "tea", chosen=wanted) == ["Tea is hot."]
+    assert await texts(engine, namespace, "tea", chosen=Chosen(categories=["fact"])) == []
+    assert await counts(engine, namespace) == before
+    assert (await engine.memories.add(namespace, "tea is hot", "preference", ANN)).what == "existing"
+    assert (await engine.memories.add(namespace, "tea is hot", "fact", ANN)).what == "created"
+    with pytest.raises(Conflict, match="says the same already"):
+        await engine.memories.update(namespace, str(memory.id), Change(category="fact"))
+    with pytest.raises(Invalid, match="with the field category"):
+        await engine.memories.update(namespace, str(memory.id), Change(metadata={"category": "fact"}))
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(Invalid, match="nested deeper"):
+        await engine.memories.update(namespace, str(memory.id), Change(metadata=deep))
+    assert await engine.memories.get(namespace, str(memory.id)) == changed
+
+
+async def test_changes_of_metadata_at_once_all_arrive(engine: Engine, namespace: str) -> None:
+    memory = await add(engine, namespace, "Version 0.")
+    changes = [Change(metadata={f"key {number}": number}) for number in range(8)]
+    changes += [Change(f"Version {number}.") for number in range(1, 4)]
+    await asyncio.gather(*(engine.memories.update(namespace, str(memory.id), change) for change in changes))
+    after = await engine.memories.get(namespace, str(memory.id))
+    assert after.metadata == {f"key {number}": number for number in range(8)}
+    (found,) = await engine.memories.search(namespace, "version", ANN, Chosen(metadata=after.metadata))
+    assert found.memory == after
 
 
 async def test_updates_at_once_are_all_in_the_history_in_order(engine: Engine, namespace: str) -> None:
     memory = await add(engine, namespace, "Version 0.")
     await asyncio.gather(
-        *(engine.memories.update(namespace, str(memory.id), f"Version {number}.") for number in range(1, 9))
+        *(engine.memories.update(namespace, str(memory.id), Change(f"Version {number}.")) for number in range(1, 9))
     )
     changes = await events(engine, namespace, memory)
     assert len(changes) == 9
@@ -240,18 +334,19 @@ async def test_updates_at_once_are_all_in_the_history_in_order(engine: Engine, n
     assert (await counts(engine, namespace))["passages"] == 1
 
 
-async def test_nothing_is_left_of_a_deleted_memory_but_its_history(engine: Engine, namespace: str) -> None:
+async def test_nothing_is_left_of_a_deleted_memory_but_what_happened_to_it(engine: Engine, namespace: str) -> None:
     memory = await add(engine, namespace, "Dogs bark.")
-    assert await engine.memories.delete(namespace, str(memory.id)) == memory.id
+    await engine.memories.update(namespace, str(memory.id), Change("Dogs bark loudly."))
+    assert await engine.memories.delete(namespace, str(memory.id)) == Deleted(memory.id, (), ())
     assert await texts(engine, namespace, "dogs") == []
     assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
     assert await statistics(engine, namespace) == {}
-    assert await events(engine, namespace, memory) == [("create", None, "Dogs bark."), ("delete", "Dogs bark.", None)]
+    assert await events(engine, namespace, memory) == [(event, None, None) for event in ("create", "update", "delete")]
     for call in (engine.memories.get, engine.memories.delete, engine.memories.undo):
         with pytest.raises(NotFound, match=str(memory.id)):
             await call(namespace, str(memory.id))
     with pytest.raises(NotFound, match=str(memory.id)):
-        await engine.memories.update(namespace, str(memory.id), "Dogs bite.")
+        await engine.memories.update(namespace, str(memory.id), Change("Dogs bite."))
     assert (await add(engine, namespace, "Dogs bark.")).id != memory.id
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from recollect import checks, tasks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.findable import Findable, Studied
+from recollect.flows.memory_requests import Change, Chosen
 from recollect.flows.recall import CATEGORIES, MAX_TOP_K, NOMINEES, Recall
 from recollect.flows.results import Results
 from recollect.flows.spaces import NotSearched
@@ -31,20 +32,11 @@ PASSAGES_EACH = 2
 COMPARED = 5
 LOOKED_AT = 50
 _ASKED_CHARACTERS = 2_000
-# Only a deletion at the same moment takes away the memory that stood in the way.
-_ADDING_ATTEMPTS = 5
+# Only others who write to the same memory at the same moment make a second attempt necessary.
+_ATTEMPTS = 5
 _SHOWN_ID_CHARACTERS = 64
 
-What = Literal["created", "existing", "echo"]
-
-
-@dataclass(frozen=True, slots=True)
-class ChatLine:
-    """One message of a chat that is to be remembered; the name takes the place of the role."""
-
-    role: str
-    content: str
-    name: str | None = None
+What = Literal["created", "existing", "merged", "echo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +48,15 @@ class Added:
     superseded: tuple[UUID, ...] = ()
     degraded: str | None = None
     """Why it could not be embedded, so that words alone find it for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A memory that is gone, and those that it had superseded: still out of force, or back in it."""
+
+    id: UUID
+    superseded: tuple[UUID, ...]
+    restored: tuple[UUID, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,6 @@ class Page:
 
     memories: list[StoredMemory]
     next: Place | None
-
-
-def as_text(lines: Sequence[ChatLine]) -> str:
-    """A chat as one text; the words of the user alone stand for themselves."""
-    if len(lines) == 1 and lines[0].role == "user" and lines[0].name is None:
-        return lines[0].content
-    return "\n".join(f"{line.name or line.role}: {line.content}" for line in lines)
 
 
 class LongTermMemory:
@@ -112,6 +106,7 @@ class LongTermMemory:
     ) -> Added:
         """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
 
+        Metadata that is new to the memory that exists is merged into its own.
         `recalled` are texts or ids of memories. With a language model the memory is one sentence of it.
         """
         checks.text(text, "messages")
@@ -119,30 +114,41 @@ class LongTermMemory:
         _check_holder(holder, needed=True)
         checks.metadata(metadata)
         origin = Identity.of(holder, category, await _gist(text))
-        if known := await self._same(namespace, origin, origin):
-            return Added(known, "existing")
+        if known := await self._known(namespace, origin, origin, metadata):
+            return known
         if echoed := await self._echoed(namespace, text, holder, recalled):
             return Added(echoed, "echo")
         condensed = await self._condensed(namespace, text, holder)
-        if condensed.same is not None and condensed.same.category == category:
-            return Added(condensed.same, "existing")
+        same = condensed.same if condensed.same and condensed.same.category == category else None
+        if same and (known := await self._with_more(namespace, same, metadata)):
+            return known
         identity = Identity.of(holder, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
         draft = Draft(holder, category, condensed.text, kept, identity, origin)
-        return await self._stored(namespace, draft, condensed.outdated)
+        return await self._stored(namespace, draft, condensed.outdated, metadata)
 
     async def search(
         self,
         namespace: str,
         query: str,
         holder: Holder,
-        categories: Sequence[str] = (),
+        chosen: Chosen | None = None,
         limit: int = 100,
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
         _check_holder(holder, needed=True)
-        scope = Scope(holder.user_id, holder.agent_id, holder.session_id, (KIND,), tuple(categories) or None)
+        only = (chosen or Chosen()).checked()
+        scope = Scope(
+            holder.user_id,
+            holder.agent_id,
+            holder.session_id,
+            (KIND,),
+            only.categories,
+            only.since,
+            only.until,
+            only.metadata,
+        )
         breadth = max(NOMINEES, PASSAGES_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
         found = await self._recall.recall(namespace, query, scope, top_k=limit, fold=False, nominees=breadth)
@@ -153,14 +159,20 @@ class LongTermMemory:
         return Results(in_force, found.degraded)
 
     async def newest(
-        self, namespace: str, holder: Holder | None = None, limit: int = 100, behind: Place | None = None
+        self,
+        namespace: str,
+        holder: Holder | None = None,
+        limit: int = 100,
+        behind: Place | None = None,
+        chosen: Chosen | None = None,
     ) -> Page:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
         holder = holder or Holder()
         checks.between(limit, 1, MAX_LISTED, "limit")
         _check_holder(holder, needed=False)
+        only = (chosen or Chosen()).checked()
         async with self._database.searching(namespace) as db:
-            page = await self._memories.newest(db, holder, limit + 1, behind)
+            page = await self._memories.newest(db, holder, only, limit + 1, behind)
         last = page[limit - 1] if len(page) > limit else None
         return Page(page[:limit], None if last is None else Place(last.created_at, last.id))
 
@@ -172,33 +184,88 @@ class LongTermMemory:
         return _existing(found, wanted)
 
     @telemetry.memory_operation("update_memory")
-    async def update(self, namespace: str, memory_id: str, text: str) -> StoredMemory:
-        """Give a memory another text; it is found by the new one only."""
-        checks.text(text, "data")
-        wanted = _uuid(memory_id)
-        said, studied = await asyncio.gather(_gist(text), self._findable.study(namespace, text))
+    async def update(self, namespace: str, memory_id: str, change: Change) -> StoredMemory:
+        """Give a memory another text, category or metadata; it is found by the new ones only."""
+        if change.text is not None:
+            checks.text(change.text, "data")
+        if change.category is not None:
+            checks.one_of(change.category, CATEGORIES, "category")
+        checks.metadata(change.metadata)
+        memory = await self.get(namespace, memory_id)
+        for _ in range(_ATTEMPTS):
+            changed = await self._changed(namespace, memory, change)
+            if changed is not None:
+                return changed
+            memory = await self.get(namespace, memory_id)
+        raise Conflict(f"Memory {memory.id} is being changed by others: try again")
+
+    async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> StoredMemory | None:
+        """The memory after a change; None if its text was changed by somebody else since it was seen."""
+        new = change.of(seen)
+        said = None if change.text is None and change.category is None else await _gist(new.text)
+        studied = None if change.text is None else await self._findable.study(namespace, new.text)
         try:
             async with self._database.transaction(namespace) as tx:
-                memory = _existing(await self._memories.hold(tx, [wanted]), wanted)
+                memory = _existing(await self._memories.hold(tx, [seen.id]), seen.id)
                 if memory.superseded_by is not None:
-                    raise Conflict(f"Memory {wanted} is superseded by {memory.superseded_by}: undo that, or change it")
-                changed = await self._memories.change(tx, memory, text, said)
-                await self._passages.remove_items(tx, KIND, [str(wanted)])
-                await self._findable.add(tx, _source(changed, studied), studied)
+                    raise Conflict(f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change it")
+                if change.text is None and memory.text != seen.text:
+                    return None
+                changed = await self._memories.change(tx, memory, change.of(memory), said)
+                await self._find_anew(tx, changed, studied)
         except Conflict as clash:
-            raise await self._explained(namespace, clash, wanted, said) from clash
-        self._findable.committed(namespace, studied)
+            raise await self._explained(namespace, clash, new, said or "") from clash
+        if studied is not None:
+            self._findable.committed(namespace, studied)
         return changed
 
+    async def _find_anew(self, tx: Transaction, memory: StoredMemory, studied: Studied | None) -> None:
+        """Search by the memory as it is now; without another text its passages stay."""
+        if studied is None:
+            await self._passages.relabel(tx, KIND, str(memory.id), memory.category, json.dumps(memory.metadata))
+        else:
+            await self._passages.remove_items(tx, KIND, [str(memory.id)])
+            await self._findable.add(tx, _source(memory, studied), studied)
+
     @telemetry.memory_operation("delete_memory")
-    async def delete(self, namespace: str, memory_id: str) -> UUID:
-        """Remove a memory for good; its history stays."""
+    async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
+        """Remove a memory for good; its history stays, without its text.
+
+        What it had superseded stays out of force, unless it is to be restored in the same transaction.
+        """
         wanted = _uuid(memory_id)
+        async with self._database.reading(namespace) as db:
+            replaced = await self._memories.replaced_by(db, wanted)
+        ids = tuple(memory.id for memory in replaced)
+        if not restore:
+            await self._removed(namespace, wanted, {})
+            return Deleted(wanted, ids, ())
+        # A superseded memory never changes, so that this holds until the transaction.
+        studied = {memory.id: await self._findable.study(namespace, memory.text) for memory in replaced}
+        try:
+            await self._removed(namespace, wanted, studied)
+        except Conflict as clash:
+            raise Conflict(
+                f"What memory {wanted} superseded cannot all come back, because others say the same by now: "
+                "delete it without restore, and undo what you want"
+            ) from clash
+        return Deleted(wanted, (), ids)
+
+    async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Studied]) -> None:
         async with self._database.transaction(namespace) as tx:
             if not await self._memories.remove(tx, wanted):
-                raise _unknown(memory_id)
+                raise _unknown(str(wanted))
             await self._passages.remove_items(tx, KIND, [str(wanted)])
-        return wanted
+            for memory in (await self._memories.hold(tx, list(restored))).values():
+                if memory.superseded_by == wanted:
+                    await self._reinstate(tx, memory, restored[memory.id])
+        for studied in restored.values():
+            self._findable.committed(namespace, studied)
+
+    async def _reinstate(self, tx: Transaction, memory: StoredMemory, studied: Studied) -> StoredMemory:
+        restored = await self._memories.reinstate(tx, memory)
+        await self._findable.add(tx, _source(restored, studied), studied)
+        return restored
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
         """What happened to a memory, also to one that is deleted, in order."""
@@ -218,16 +285,17 @@ class LongTermMemory:
                 memory = _existing(await self._memories.hold(tx, [memory.id]), memory.id)
                 if memory.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored = await self._memories.reinstate(tx, memory)
-                await self._findable.add(tx, _source(restored, studied), studied)
+                restored = await self._reinstate(tx, memory, studied)
         except Conflict as clash:
-            raise await self._explained(namespace, clash, memory.id, said) from clash
+            raise await self._explained(namespace, clash, memory, said) from clash
         self._findable.committed(namespace, studied)
         return restored
 
-    async def _stored(self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory]) -> Added:
+    async def _stored(
+        self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory], metadata: Mapping[str, Any] | None
+    ) -> Added:
         studied = await self._findable.study(namespace, draft.text)
-        for _ in range(_ADDING_ATTEMPTS):
+        for _ in range(_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
                 # Locked before the new one is there: whoever changes one of them may be about to say the same as it.
                 old = await self._still_so(tx, outdated)
@@ -238,8 +306,8 @@ class LongTermMemory:
             if memory is not None:
                 self._findable.committed(namespace, studied)
                 return Added(memory, "created", tuple(other.id for other in old), studied.degraded)
-            if known := await self._same(namespace, draft.identity, draft.origin):
-                return Added(known, "existing")
+            if known := await self._known(namespace, draft.identity, draft.origin, metadata):
+                return known
         raise Conflict("The same memory is being stored and deleted by others: try again")
 
     async def _still_so(self, tx: Transaction, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
@@ -294,14 +362,42 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             return await self._memories.same(db, identity, origin)
 
-    async def _explained(self, namespace: str, clash: Conflict, memory_id: UUID, said: str) -> Conflict:
+    async def _known(
+        self, namespace: str, identity: Identity, origin: Identity, metadata: Mapping[str, Any] | None
+    ) -> Added | None:
+        same = await self._same(namespace, identity, origin)
+        return None if same is None else await self._with_more(namespace, same, metadata)
+
+    async def _with_more(
+        self, namespace: str, memory: StoredMemory, metadata: Mapping[str, Any] | None
+    ) -> Added | None:
+        """A memory that exists, with what this caller knows of it besides; None if it is gone by now."""
+        if _has(memory, metadata):
+            return Added(memory, "existing")
+        async with self._database.transaction(namespace) as tx:
+            held = (await self._memories.hold(tx, [memory.id])).get(memory.id)
+            if held is None or not _in_force(held):
+                return None
+            if _has(held, metadata):
+                return Added(held, "existing")
+            merged = replace(held, metadata={**held.metadata, **(metadata or {})})
+            checks.metadata(merged.metadata)
+            changed = await self._memories.change(tx, held, merged)
+            await self._find_anew(tx, changed, None)
+        return Added(changed, "merged")
+
+    async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
         """What a clash is about: another memory of the same scope that says the same, if it is that."""
-        memory = await self.get(namespace, str(memory_id))
         identity = Identity.of(memory.holder, memory.category, said)
         same = await self._same(namespace, identity, identity)
-        if same is None or same.id == memory_id:
+        if same is None or same.id == memory.id:
             return clash
         return Conflict(f"Memory {same.id} of the same scope says the same already: delete one of the two")
+
+
+def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:
+    """Whether a memory has all of some metadata already."""
+    return all(name in memory.metadata and memory.metadata[name] == value for name, value in (metadata or {}).items())
 
 
 async def _gist(text: str) -> str:

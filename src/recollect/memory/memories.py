@@ -18,11 +18,13 @@ class _Sql(Queries, file="memories.sql"):
     same: Query
     find: Query
     hold: Query
+    replaced_by: Query
     newest: Query
     change: Query
     supersede: Query
     remove: Query
     record: Query
+    blank_history: Query
     history: Query
     of_user: Query
     in_sessions: Query
@@ -95,6 +97,16 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain."""
+
+    categories: tuple[str, ...] | None = None
+    metadata: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A memory to be stored; its origin is the identity of what the caller gave."""
 
@@ -133,17 +145,30 @@ class Memories:
         """The same, and nobody else changes them until this transaction ends."""
         return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.hold, list(ids))}
 
-    async def newest(self, db: Statements, holder: Holder, limit: int, behind: Place | None) -> list[StoredMemory]:
+    async def replaced_by(self, db: Statements, memory_id: UUID) -> list[StoredMemory]:
+        """What a memory superseded."""
+        return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id)]
+
+    async def newest(
+        self, db: Statements, holder: Holder, chosen: Filter, limit: int, behind: Place | None
+    ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the holder means anybody."""
         place = (None, None) if behind is None else (behind.created_at, behind.id)
-        rows = await db.all(_Sql.newest, holder.user_id, holder.agent_id, holder.session_id, *place, limit)
+        scope = (holder.user_id, holder.agent_id, holder.session_id)
+        filters = (chosen.categories, chosen.metadata, chosen.since, chosen.until)
+        rows = await db.all(_Sql.newest, *scope, *place, limit, *filters)
         return [StoredMemory(*row) for row in rows]
 
-    async def change(self, tx: Transaction, memory: StoredMemory, text: str, gist: str) -> StoredMemory:
-        """Give a memory that this transaction holds another text."""
-        identity = Identity.of(memory.holder, memory.category, gist)
-        row = await tx.one(_Sql.change, memory.id, text, identity.digest)
-        await self._record(tx, memory.id, memory.holder, "update", memory.text, text)
+    async def change(
+        self, tx: Transaction, memory: StoredMemory, new: StoredMemory, gist: str | None = None
+    ) -> StoredMemory:
+        """Give a memory that this transaction holds the text, category and metadata of another.
+
+        The gist is wanted where text or category change.
+        """
+        identity = None if gist is None else Identity.of(memory.holder, new.category, gist).digest
+        row = await tx.one(_Sql.change, memory.id, new.text, new.category, new.metadata, identity)
+        await self._record(tx, memory.id, memory.holder, "update", memory.text, new.text)
         return StoredMemory(*row)
 
     async def supersede(self, tx: Transaction, old: StoredMemory, new: StoredMemory) -> None:
@@ -161,12 +186,12 @@ class Memories:
         return StoredMemory(*row)
 
     async def remove(self, tx: Transaction, memory_id: UUID) -> bool:
-        """Delete one memory; False if there is none. Its history stays."""
+        """Delete one memory; False if there is none. Its history stays, without what the memory said."""
         row = await tx.first(_Sql.remove, memory_id)
         if row is None:
             return False
-        text, *held_by = row
-        await self._record(tx, memory_id, Holder(*held_by), "delete", text, None)
+        await tx.all(_Sql.blank_history, memory_id)
+        await self._record(tx, memory_id, Holder(*row), "delete", None, None)
         return True
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:

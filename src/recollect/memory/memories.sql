@@ -29,8 +29,15 @@ where namespace = $1 and id = any($2::uuid[])
 order by id
 for update;
 
+-- replaced_by
+-- What a memory took out of force.
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+from memories
+where namespace = $1 and superseded_by = $2
+order by id;
+
 -- newest
--- Memories in force of a scope, newest first, from behind a place in that order.
+-- Memories in force of a scope that pass some filters, newest first, from behind a place in that order.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
 where namespace = $1
@@ -39,12 +46,18 @@ where namespace = $1
   and ($3::text is null or agent_id = $3)
   and ($4::text is null or session_id = $4)
   and ($5::timestamptz is null or (created_at, id) < ($5, $6::uuid))
+  and ($8::text[] is null or category = any($8))
+  and ($9::text is null or metadata::jsonb @> $9::text::jsonb)
+  and ($10::timestamptz is null or created_at >= $10)
+  and ($11::timestamptz is null or created_at <= $11)
 order by created_at desc, id desc
 limit $7;
 
 -- change
--- Another text, and with it another identity.
-update memories set text = $3, identity = $4, origin = $4, updated_at = now()
+-- Another text, category or metadata; without another identity, both digests stay.
+update memories
+set text = $3, category = $4, metadata = $5, identity = coalesce($6::bytea, identity), origin = coalesce($6::bytea, origin),
+    updated_at = now()
 where namespace = $1 and id = $2
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
 
@@ -56,7 +69,7 @@ returning id, text, category, user_id, agent_id, session_id, metadata, supersede
 
 -- remove
 -- One memory.
-delete from memories where namespace = $1 and id = $2 returning text, user_id, agent_id, session_id;
+delete from memories where namespace = $1 and id = $2 returning user_id, agent_id, session_id;
 
 -- record
 -- What happened to a memory, as the next entry of its history.
@@ -64,6 +77,10 @@ insert into memory_history (namespace, memory_id, number, id, event, old_memory,
 select $1, $2, coalesce(max(number), 0) + 1, $3, $4, $5, $6, $7, $8
 from memory_history
 where namespace = $1 and memory_id = $2;
+
+-- blank_history
+-- What happened to a memory, without what it said.
+update memory_history set old_memory = null, new_memory = null where namespace = $1 and memory_id = $2;
 
 -- history
 -- What happened to a memory, in order.

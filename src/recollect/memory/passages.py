@@ -16,6 +16,7 @@ class _Sql(Queries, file="passages.sql"):
     add: Query
     add_words: Query
     enqueue: Query
+    relabel: Query
     of_items: Query
     count_of_items: Query
     count_in_sessions: Query
@@ -115,6 +116,10 @@ class Passages:
         ]
         await tx.all(_Sql.add_words, *_columns(words))
         await tx.all(_Sql.enqueue, [word[0] for word in words], [source.owner for source, _, _ in parts])
+
+    async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str, metadata: str) -> None:
+        """Give the passages of an item another category and other metadata; their words stay."""
+        await tx.all(_Sql.relabel, kind, item_id, category, metadata)
 
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]

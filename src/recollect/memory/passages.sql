@@ -23,6 +23,10 @@ from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as w (id, kind, ke
 insert into passage_queue (namespace, id, owner)
 select $1, q.id, q.owner from unnest($2::bigint[], $3::text[]) as q (id, owner);
 
+-- relabel
+-- Another category and other metadata for the passages of one item.
+update passages set category = $4, metadata = $5::text::jsonb where namespace = $1 and kind = $2 and item_id = $3;
+
 -- of_items
 -- The passages of some items of one kind.
 select id from passages where namespace = $1 and kind = $2 and item_id = any($3::text[]);

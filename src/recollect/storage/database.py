@@ -226,7 +226,8 @@ def _usable_target() -> Iterator[None]:
 
 
 async def _prepare_connection(connection: Any) -> None:
-    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    for kind in ("json", "jsonb"):
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
 
 
 async def _remember_namespace(connection: Connection, namespace: str) -> None:

@@ -1,6 +1,7 @@
 """The contract's long-term memory, every example over a real socket."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from tests.rest_servers import serving
 
 PATH = "/ltm/memories"
 FIELDS = {"id", "memory", "metadata", "created_at", "updated_at", "score"}
+SCOPE = {"user_id", "agent_id", "session_id"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 EXAMPLE: dict[str, Any] = {
     "messages": "The user prefers dark mode and uses Vim.",
@@ -62,7 +64,8 @@ async def search(http: httpx.AsyncClient, query: str, **options: Any) -> list[di
 async def test_the_example_of_adding_a_memory(http: httpx.AsyncClient) -> None:
     added = await http.post(PATH, json=EXAMPLE)
     memory = await ok(added)
-    assert set(memory) == FIELDS
+    assert set(memory) == FIELDS | SCOPE
+    assert [memory[name] for name in ("user_id", "agent_id", "session_id")] == ["user-42", None, None]
     assert UUID(memory["id"]).version == 7
     assert memory["memory"] == "The user prefers dark mode and uses Vim."
     assert memory["metadata"] == {"category": "preference", "source": "settings-page"}
@@ -113,16 +116,16 @@ async def test_the_examples_of_one_memory(http: httpx.AsyncClient) -> None:
     assert updated == memory | {"memory": "Updated memory content", "updated_at": updated["updated_at"]}
     assert await ok(await http.get(place)) == updated
     assert [found["memory"] for found in await search(http, "content", user_id="user-42")] == ["Updated memory content"]
-    assert await ok(await http.delete(place)) == {"id": memory["id"], "deleted": True}
+    deleted = {"id": memory["id"], "deleted": True, "superseded": [], "restored": []}
+    assert await ok(await http.delete(place)) == deleted
     assert (await http.get(place)).status_code == 404
     assert await search(http, "content", user_id="user-42") == []
 
 
-async def test_the_example_of_a_history_which_outlives_the_memory(http: httpx.AsyncClient) -> None:
+async def test_the_example_of_a_history_whose_texts_go_with_the_memory(http: httpx.AsyncClient) -> None:
     memory = await add(http)
     place = f"{PATH}/{memory['id']}"
     await http.put(place, json={"data": "Updated memory content"})
-    await http.delete(place)
     history = await ok(await http.get(f"{place}/history"))
     assert set(history) == {"entries"}
     for entry in history["entries"]:
@@ -130,12 +133,80 @@ async def test_the_example_of_a_history_which_outlives_the_memory(http: httpx.As
         assert UUID(entry["id"]).version == 7
         assert TIME.fullmatch(entry["timestamp"])
         assert entry["memory_id"] == memory["id"]
-    assert len({entry["id"] for entry in history["entries"]}) == 3
+    assert len({entry["id"] for entry in history["entries"]}) == 2
     assert [(entry["event"], entry["old_memory"], entry["new_memory"]) for entry in history["entries"]] == [
         ("create", None, memory["memory"]),
         ("update", memory["memory"], "Updated memory content"),
-        ("delete", "Updated memory content", None),
     ]
+    await http.delete(place)
+    after = (await ok(await http.get(f"{place}/history")))["entries"]
+    assert [(entry["event"], entry["old_memory"], entry["new_memory"]) for entry in after] == [
+        (event, None, None) for event in ("create", "update", "delete")
+    ]
+    assert [entry["id"] for entry in after[:2]] == [entry["id"] for entry in history["entries"]]
+
+
+async def test_a_search_and_a_list_filter_by_category_metadata_and_time(http: httpx.AsyncClient) -> None:
+    old = await add(http, messages="Tea in the morning.", metadata={"source": "chat", "day": 1})
+    new = await add(http, messages="Tea in the evening.", category="fact", metadata={"source": "chat", "day": 2})
+    cases: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
+        ({"categories": ["fact"]}, [new]),
+        ({"metadata": {"source": "chat", "day": 1}}, [old]),
+        ({"since": new["created_at"]}, [new]),
+        ({"until": old["created_at"], "metadata": {"source": "chat"}}, [old]),
+        ({"since": "2020-01-01", "until": "2099-01-01T00:00:00+02:00"}, [new, old]),
+    ]
+    for filters, wanted in cases:
+        found = await search(http, "tea", user_id="user-42", **filters)
+        assert {memory["id"] for memory in found} == {memory["id"] for memory in wanted}, filters
+        params = {**filters, "metadata": json.dumps(filters["metadata"])} if "metadata" in filters else filters
+        assert (await ok(await http.get(PATH, params=params)))["results"] == wanted, filters
+
+
+async def test_a_patch_changes_what_it_names(http: httpx.AsyncClient) -> None:
+    memory = await add(http)
+    place = f"{PATH}/{memory['id']}"
+    patch = {"category": "fact", "metadata": {"source": None, "reviewed": True}}
+    patched = await ok(await http.patch(place, json=patch))
+    assert patched["metadata"] == {"category": "fact", "reviewed": True}
+    assert (patched["memory"], patched["id"]) == (memory["memory"], memory["id"])
+    assert TIME.fullmatch(patched["updated_at"])
+    again = await ok(await http.patch(place, json={"data": "Prefers tea.", "metadata": patched["metadata"]}))
+    assert (again["memory"], again["metadata"]) == ("Prefers tea.", patched["metadata"])
+    nothing = await http.patch(place, json={})
+    assert (nothing.status_code, "nothing to change" in nothing.text) == (422, True)
+    assert (await http.patch(f"{PATH}/{uuid4()}", json=patch)).status_code == 404
+
+
+async def test_the_same_memory_again_merges_its_metadata_and_says_so(http: httpx.AsyncClient) -> None:
+    memory = await add(http)
+    again = await http.post(PATH, json=EXAMPLE | {"metadata": {"page": 7}})
+    assert again.headers["X-Memory-Outcome"] == "merged"
+    merged = await ok(again)
+    assert (merged["id"], merged["metadata"]) == (memory["id"], memory["metadata"] | {"page": 7})
+    assert list(merged["metadata"]) == ["category", "source", "page"]
+
+
+async def test_what_a_newer_memory_superseded_comes_back(http: httpx.AsyncClient, engine: Engine) -> None:
+    old, new = await add(http), await add(http, messages="The user prefers light mode.")
+    await supersede(engine, old["id"], new["id"])
+    assert (await ok(await http.get(f"{PATH}/{old['id']}")))["metadata"]["superseded_by"] == new["id"]
+    assert await ok(await http.post(f"{PATH}/{old['id']}/undo")) == old
+    assert [memory["id"] for memory in (await ok(await http.get(PATH)))["results"]] == [new["id"], old["id"]]
+    nothing = await http.post(f"{PATH}/{old['id']}/undo")
+    assert (nothing.status_code, "nothing to undo" in nothing.text) == (422, True)
+    await supersede(engine, old["id"], new["id"])
+    deleted = await ok(await http.delete(f"{PATH}/{new['id']}", params={"restore": True}))
+    assert deleted == {"id": new["id"], "deleted": True, "superseded": [], "restored": [old["id"]]}
+    assert await ok(await http.get(PATH)) == {"results": [old]}
+
+
+async def supersede(engine: Engine, old: str, new: str) -> None:
+    """What a language model would decide."""
+    namespace, flow = engine.settings.namespace, engine.memories
+    pair = [await flow.get(namespace, memory_id) for memory_id in (old, new)]
+    async with engine.database.transaction(namespace) as tx:
+        await flow._supersede(tx, pair[:1], pair[1])
 
 
 @pytest.mark.parametrize(
@@ -221,9 +292,25 @@ BAD_SEARCHES: list[dict[str, Any]] = [
     {"limit": "ten"},
     {"categories": ["opinion"]},
     {"categories": "fact"},
+    {"categories": []},
+    {"metadata": []},
+    {"metadata": {"category": "fact"}},
+    {"since": 7},
+    {"since": "yesterday"},
+    {"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"},
     {"user_id": ""},
 ]
-BAD_LISTS = [{"limit": "0"}, {"limit": "1001"}, {"cursor": "nonsense"}, {"cursor": "MjAyNCB4"}, {"user_id": ""}]
+BAD_LISTS = [
+    {"limit": "0"},
+    {"limit": "1001"},
+    {"cursor": "nonsense"},
+    {"cursor": "MjAyNCB4"},
+    {"user_id": ""},
+    {"metadata": "[1]"},
+    {"metadata": "{"},
+    {"since": "7"},
+    {"categories": "tea"},
+]
 
 
 async def test_bad_input_is_422_with_a_reason_and_nothing_is_stored(http: httpx.AsyncClient) -> None:

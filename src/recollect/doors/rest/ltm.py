@@ -1,6 +1,7 @@
 """`/ltm/memories`: long-term memories of users, agents and sessions, as the REST contract has them."""
 
 import base64
+import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -8,11 +9,13 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     StringConstraints,
     Tag,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -21,13 +24,14 @@ from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.rest import degraded
 from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
-from recollect.doors.rest.problems import RESPONSES
+from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route
 from recollect.errors import Invalid
-from recollect.flows.memories import MAX_LISTED, MAX_RECALLED, ChatLine, as_text
+from recollect.flows.memories import MAX_LISTED, MAX_RECALLED
+from recollect.flows.memory_requests import Change, ChatLine, Chosen, as_text
 from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
 
-router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=RESPONSES)
+router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
 
 DEFAULT_LIMIT = 100
 
@@ -39,6 +43,25 @@ NEXT_CURSOR = "X-Next-Cursor"
 Category = Literal["semantic", "episodic", "fact", "preference"]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
+
+
+def _moment(given: object) -> datetime:
+    """A date and time as answers write it. Pydantic would also take numbers, which the document does not allow."""
+    try:
+        return datetime.fromisoformat(given if isinstance(given, str) else "")
+    except ValueError:
+        raise ValueError("write a date and time as in 2026-02-14T12:00:00Z") from None
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
+]
+SINCE = "Only memories that were stored at this time or later; UTC if it names no time zone"
+UNTIL = "Only memories that were stored at this time or before"
+CATEGORIES = "Only memories of these categories; without it, of all"
+METADATA = "Only memories whose metadata contains this"
 
 
 class Scoped(Body):
@@ -117,13 +140,16 @@ class SearchMemories(Scoped):
 
     query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
     categories: list[Category] | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_CATEGORIES,
-        description="Filter by memory categories; null for all",
-        examples=[["preference", "fact"]],
+        None, min_length=1, max_length=MAX_CATEGORIES, description=CATEGORIES, examples=[["preference", "fact"]]
     )
+    metadata: dict[str, Any] | None = Field(None, description=METADATA, examples=[{"source": "settings-page"}])
+    since: Moment | None = Field(None, description=SINCE)
+    until: Moment | None = Field(None, description=UNTIL)
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
+
+    def chosen(self) -> Chosen:
+        """Which memories of the scope."""
+        return Chosen(self.categories, self.metadata, self.since, self.until)
 
 
 class UpdateMemory(Body):
@@ -132,11 +158,26 @@ class UpdateMemory(Body):
     data: str = Field(examples=["Updated memory content"])
 
 
-class MemoryResponse(BaseModel):
-    """A memory, with the same six fields in every answer; `score` only where something was searched for.
+class PatchMemory(Body):
+    """What to change of a memory; what is left out, or null, stays."""
 
-    Each example of the contract shows some of them, and calls the whole of them MemoryResponse.
-    """
+    data: str | None = Field(None, description="Another text", examples=["Updated memory content"])
+    category: Category | None = Field(None, description="Another category")
+    metadata: dict[str, Any] | None = Field(
+        None,
+        description="Merged into the metadata (RFC 7396): keys with null go, keys that are not named stay",
+        examples=[{"source": "chat", "reviewed": True}],
+    )
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.data is None and self.category is None and self.metadata is None:
+            raise ValueError("There is nothing to change: give data, category or metadata")
+        return self
+
+
+class MemoryResponse(BaseModel):
+    """A memory, with the same fields in every answer; `score` only where something was searched for."""
 
     id: str = Field(examples=["0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
     memory: str = Field(examples=["The user prefers dark mode and uses Vim."])
@@ -147,6 +188,9 @@ class MemoryResponse(BaseModel):
     created_at: datetime = Field(examples=["2025-02-14T12:00:00Z"])
     updated_at: datetime | None = Field(examples=[None])
     score: float | None = Field(None, description="How near to the question, from 0 to 1", examples=[None])
+    user_id: str | None = Field(description="Whose it is", examples=["user-42"])
+    agent_id: str | None = Field(examples=[None])
+    session_id: str | None = Field(examples=[None])
 
     @classmethod
     def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
@@ -161,6 +205,9 @@ class MemoryResponse(BaseModel):
             created_at=memory.created_at,
             updated_at=memory.updated_at,
             score=None if score is None else round(score, 4),
+            user_id=memory.user_id,
+            agent_id=memory.agent_id,
+            session_id=memory.session_id,
         )
 
 
@@ -171,10 +218,14 @@ class MemoryResults(BaseModel):
 
 
 class DeletedMemory(BaseModel):
-    """What was deleted."""
+    """What was deleted, and what it had superseded."""
 
     id: str
     deleted: Literal[True] = True
+    superseded: list[str] = Field(
+        description="Memories that it had superseded: they stay out of force until someone undoes that"
+    )
+    restored: list[str] = Field(description="Those that came back, with `restore=true`")
 
 
 class HistoryItem(BaseModel):
@@ -182,8 +233,8 @@ class HistoryItem(BaseModel):
 
     id: str
     memory_id: str
-    old_memory: str | None
-    new_memory: str | None
+    old_memory: str | None = Field(description="What it said before; null once the memory is deleted")
+    new_memory: str | None = Field(description="What it said from then on; null once the memory is deleted")
     event: Literal["create", "update", "delete", "supersede", "undo"] = Field(examples=["update"])
     timestamp: datetime
 
@@ -214,10 +265,14 @@ def _header(description: str) -> dict[str, Any]:
 
 @router.post(
     "",
-    responses={
+    responses=responses(409)
+    | {
         200: {
             "headers": {
-                OUTCOME: _header("created, existing (its scope has it already) or echo (it only repeats `recalled`)"),
+                OUTCOME: _header(
+                    "created; existing (its scope has it already); merged (it has, and got new metadata); "
+                    "echo (it only repeats `recalled`)"
+                ),
                 SUPERSEDED: _header("Ids of the memories that this one replaced, separated by commas"),
             }
             | degraded.DOCUMENTED
@@ -241,9 +296,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
 async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
     """Search memories by semantic similarity and by words, the best first."""
     caller = calling(request)
-    found = await caller.engine.memories.search(
-        caller.namespace, body.query, body.holder(), body.categories or (), body.limit
-    )
+    found = await caller.engine.memories.search(caller.namespace, body.query, body.holder(), body.chosen(), body.limit)
     degraded.tell(response, found.degraded)
     return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
 
@@ -257,45 +310,85 @@ async def list_memories(
     user_id: Annotated[Identifier | None, Query(description="Filter by user")] = None,
     agent_id: Annotated[Identifier | None, Query(description="Filter by agent")] = None,
     session_id: Annotated[Identifier | None, Query(description="Filter by session")] = None,
+    categories: Annotated[list[Category] | None, Query(description=CATEGORIES, max_length=MAX_CATEGORIES)] = None,
+    metadata: Annotated[str | None, Query(description=f"{METADATA}, a JSON object")] = None,
+    since: Annotated[Moment | None, Query(description=SINCE)] = None,
+    until: Annotated[Moment | None, Query(description=UNTIL)] = None,
     limit: Annotated[Limit, Query()] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the page before")] = None,
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
     caller = calling(request)
     behind = None if cursor is None else _place(cursor)
-    page = await caller.engine.memories.newest(caller.namespace, Holder(user_id, agent_id, session_id), limit, behind)
+    holder = Holder(user_id, agent_id, session_id)
+    chosen = Chosen(categories, None if metadata is None else _object(metadata), since, until)
+    page = await caller.engine.memories.newest(caller.namespace, holder, limit, behind, chosen)
     if page.next is not None:
         response.headers[NEXT_CURSOR] = _cursor(page.next)
     return MemoryResults(results=list(map(MemoryResponse.of, page.memories)))
 
 
-@router.get("/{memory_id}")
+@router.get("/{memory_id}", responses=responses(404))
 async def get_memory(request: Request, memory_id: str) -> MemoryResponse:
     """Get a specific memory by its id."""
     caller = calling(request)
     return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
 
 
-@router.put("/{memory_id}")
+@router.put("/{memory_id}", responses=responses(404, 409))
 async def update_memory(request: Request, memory_id: str, body: UpdateMemory) -> MemoryResponse:
     """Update a memory's content."""
     caller = calling(request)
-    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, body.data))
+    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, Change(body.data)))
 
 
-@router.delete("/{memory_id}")
-async def delete_memory(request: Request, memory_id: str) -> DeletedMemory:
-    """Delete a memory; its history stays."""
+@router.patch("/{memory_id}", responses=responses(404, 409))
+async def patch_memory(request: Request, memory_id: str, body: PatchMemory) -> MemoryResponse:
+    """Change a memory's content, category or metadata, and leave the rest."""
     caller = calling(request)
-    return DeletedMemory(id=str(await caller.engine.memories.delete(caller.namespace, memory_id)))
+    change = Change(body.data, body.category, body.metadata)
+    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, change))
 
 
-@router.get("/{memory_id}/history")
+@router.delete("/{memory_id}", responses=responses(404, 409))
+async def delete_memory(
+    request: Request,
+    memory_id: str,
+    restore: Annotated[bool, Query(description="Bring back the memories that this one had superseded")] = False,
+) -> DeletedMemory:
+    """Delete a memory; its history stays, without its texts."""
+    caller = calling(request)
+    deleted = await caller.engine.memories.delete(caller.namespace, memory_id, restore=restore)
+    return DeletedMemory(
+        id=str(deleted.id),
+        superseded=list(map(str, deleted.superseded)),
+        restored=list(map(str, deleted.restored)),
+    )
+
+
+@router.post("/{memory_id}/undo", responses=responses(404, 409))
+async def undo_supersession(request: Request, memory_id: str) -> MemoryResponse:
+    """Bring back a memory that a newer one superseded; the newer one stays, too."""
+    caller = calling(request)
+    return MemoryResponse.of(await caller.engine.memories.undo(caller.namespace, memory_id))
+
+
+@router.get("/{memory_id}/history", responses=responses(404))
 async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
     """Get the change history of a memory, also of one that is deleted."""
     caller = calling(request)
     entries = await caller.engine.memories.history(caller.namespace, memory_id)
     return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Invalid('metadata must be a JSON object, as in {"source": "chat"}')
+    return value
 
 
 def _cursor(place: Place) -> str:

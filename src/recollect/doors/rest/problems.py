@@ -78,9 +78,6 @@ def responses(*more: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-RESPONSES = responses(404, 409)
-
-
 def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """An answer that says what is wrong."""
     return JSONResponse({"detail": sentence}, status_code=status, headers=headers)
