@@ -61,7 +61,7 @@ def compactions(messages: Sequence[Windowed], again: bool) -> Iterator[Compactio
         window.append(message)
         if part := to_compact(window, THRESHOLD):
             started = time.perf_counter()
-            text = summarise([line for m in part for line in said_by(m)], budget(part, THRESHOLD))
+            text = summarise([line for m in part for line in said_by(m)], budget(part, window[len(part) :], THRESHOLD))
             milliseconds = (time.perf_counter() - started) * 1000
             summary = Windowed.of(uuid4(), "summary", text, None, 0.0, compacted=True)
             gone += [m.content for m in part if not m.compacted]

@@ -182,19 +182,86 @@ async def test_a_summary_of_a_client_is_a_message_like_any_other(engine: Engine,
     lines = [Line("summary", "Earlier, Ann came. " * 9, '{"summarized_messages": "many"}'), *numbered(9)]
     added = await engine.windows.add(namespace, "s", lines)
     summary, *rest = (await engine.windows.context(namespace, "s")).messages
-    assert rest == added[6:]
+    assert rest == added[7:]
     assert summary.metadata is not None
-    assert summary.metadata["summarized_messages"] == 6
+    assert summary.metadata["summarized_messages"] == 7
     assert "Ann" in summary.content
 
 
-async def test_each_look_compacts_once_until_a_summary_and_the_newest_message_are_left(
+@pytest.mark.parametrize(("messages", "max_tokens"), [(200, 200), (40, 100), (10, 60), (7, 130)])
+async def test_the_first_answer_already_fits(engine: Engine, namespace: str, messages: int, max_tokens: int) -> None:
+    await engine.windows.configure(namespace, "s", WindowConfig("token_threshold", max_tokens=max_tokens))
+    added = await engine.windows.add(namespace, "s", numbered(messages))
+    context = await engine.windows.context(namespace, "s")
+    assert context.total_tokens <= max_tokens
+    assert context.messages[0].role == "summary"
+    assert context.messages[1:] == added[-len(context.messages) + 1 :]
+    assert (await engine.windows.context(namespace, "s")).messages == context.messages
+
+
+async def test_a_long_message_among_the_newest_takes_the_others_with_it(engine: Engine, namespace: str) -> None:
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    added = await engine.windows.add(namespace, "s", [*numbered(5), *numbered(1, tokens=90), *numbered(2)])
+    context = await engine.windows.context(namespace, "s")
+    assert context.messages[1:] == added[6:]
+    assert context.total_tokens <= 100
+
+
+async def test_what_the_system_said_first_is_never_summarised(engine: Engine, namespace: str) -> None:
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    rule = Line("system", "Always answer in French.")
+    await engine.windows.add(namespace, "s", [rule, *numbered(10)])
+    for _ in range(3):
+        added = await engine.windows.add(namespace, "s", numbered(5))
+        context = await engine.windows.context(namespace, "s")
+        pinned, summary, *rest = context.messages
+        assert (pinned.role, pinned.content) == ("system", "Always answer in French.")
+        assert "French" not in summary.content
+        assert rest == added[-len(rest) :]
+        assert context.total_tokens <= 100
+        assert await engine.windows.messages(namespace, "s") == context.messages
+
+
+async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Engine, namespace: str) -> None:
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    kept = Line("system", "The customer pays in euros.", '{"pinned": true}')
+    others = [Line("system", "The line was busy.", '{"pinned": "yes"}'), Line("user", "Hm.", '{"pinned": true}')]
+    await engine.windows.add(namespace, "s", [*numbered(2), kept, *others, *numbered(10)])
+    pinned, summary, *rest = (await engine.windows.context(namespace, "s")).messages
+    assert pinned.content == kept.content
+    assert summary.metadata is not None
+    assert summary.metadata["summarized_messages"] == 14 - len(rest)
+    assert not {"The line was busy.", "Hm."} & set(contents(rest))
+
+
+async def test_a_window_that_is_nearly_all_pinned_still_ends(engine: Engine, namespace: str) -> None:
+    await engine.windows.configure(namespace, "s", WindowConfig("token_threshold", max_tokens=10))
+    rule = Line("system", "Answer in French, in rhymes, in one sentence, and never about politics, sports or weather.")
+    await engine.windows.add(namespace, "s", [rule, *numbered(2)])
+    first = (await engine.windows.context(namespace, "s")).messages
+    assert [message.role for message in first] == ["system", "summary", "user"]
+    assert (await engine.windows.context(namespace, "s")).messages == first
+
+
+async def test_a_session_can_be_set_up_while_others_delete_it(engine: Engine, namespace: str) -> None:
+    async def set_up() -> None:
+        for _ in range(10):
+            await engine.windows.configure(namespace, "s", THRESHOLD)
+
+    async def delete() -> None:
+        for _ in range(10):
+            await engine.windows.delete(namespace, "s")
+
+    await asyncio.gather(set_up(), delete(), set_up(), delete())
+
+
+async def test_however_low_the_threshold_a_summary_and_the_newest_message_are_left(
     engine: Engine, namespace: str
 ) -> None:
     await engine.windows.configure(namespace, "s", WindowConfig("token_threshold", max_tokens=1))
     added = await engine.windows.add(namespace, "s", numbered(10))
-    sizes = [len((await engine.windows.context(namespace, "s")).messages) for _ in range(6)]
-    assert sizes == [5, 3, 2, 2, 2, 2]
+    sizes = [len((await engine.windows.context(namespace, "s")).messages) for _ in range(3)]
+    assert sizes == [2, 2, 2]
     summary, newest = await engine.windows.messages(namespace, "s")
     assert newest == added[-1]
     assert summary.metadata is not None
@@ -223,7 +290,12 @@ async def test_a_summary_of_what_is_gone_is_not_applied(engine: Engine, namespac
 
 async def test_whoever_is_slower_adopts_the_other_summary(engine: Engine, stored: Settings, namespace: str) -> None:
     """Another process is faster while this one summarises."""
-    faster = ContextWindow(engine.windows._store, Joining(), DEFAULTS)
+
+    class Brief(Joining):
+        async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+            return Summary("in short", "llm")
+
+    faster = ContextWindow(engine.windows._store, Brief(), DEFAULTS)
 
     class Overtaken(Joining):
         async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
@@ -251,8 +323,8 @@ async def test_nothing_is_held_while_a_summary_is_written(stored: Settings, name
         window = ContextWindow(engine.windows._store, Talkative(), DEFAULTS)
         await window.configure(namespace, "s", THRESHOLD)
         added = await window.add(namespace, "s", numbered(10))
-        assert contents((await window.context(namespace, "s")).messages) == ["much", *contents(added[6:])]
-        assert contents(await window.messages(namespace, "s")) == ["much", *contents(added[6:]), "and meanwhile"]
+        assert contents((await window.context(namespace, "s")).messages) == ["much", *contents(added[7:])]
+        assert contents(await window.messages(namespace, "s")) == ["much", *contents(added[7:]), "and meanwhile"]
     finally:
         await engine.close()
 
@@ -325,7 +397,17 @@ async def test_an_llm_writes_the_summary(engine: Engine, namespace: str) -> None
     assert (prompt.namespace, prompt.feature) == (namespace, "summary")
     assert "user: Number 0" in prompt.user
     assert "user: Number 5" in prompt.user
-    assert "Number 6" not in prompt.user
+    assert "Number 7" not in prompt.user
+
+
+async def test_an_llm_that_says_too_much_is_cut_short(engine: Engine, namespace: str) -> None:
+    llm = Answering("They counted, one after the other, to a number as high as six. " * 6)
+    window = ContextWindow(engine.windows._store, Summarising(llm), DEFAULTS)
+    await window.configure(namespace, "s", THRESHOLD)
+    await window.add(namespace, "s", numbered(10))
+    context = await window.context(namespace, "s")
+    assert context.total_tokens <= 100
+    assert "counted" in context.messages[0].content
 
 
 @pytest.mark.parametrize(

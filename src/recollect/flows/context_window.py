@@ -17,8 +17,10 @@ from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, Windowed
 # Of a window's messages, the share of the oldest that one summary takes the place of.
 COMPACTED_PERCENT = 60
 
-# A summary may take this part of the threshold, and half of what it stands for.
+# A summary may take this part of the threshold, or so many tokens if that says too little, and half of what it stands
+# for.
 BUDGET_OF_THRESHOLD = 4
+LEAST_SUMMARY = 32
 BUDGET_OF_PART = 2
 
 # How often to begin anew because another process has compacted the window meanwhile.
@@ -69,7 +71,7 @@ class ContextWindow:
         return await self._store.messages(namespace, session_id, limit)
 
     async def context(self, namespace: str, session_id: str) -> Context:
-        """The messages that the session's strategy leaves; a window over its threshold is compacted once."""
+        """The messages that the session's strategy leaves; a window over its threshold is compacted until it fits."""
         checks.identifier(session_id, "session_id")
         own = await self._store.config(namespace, session_id)
         strategy = own.strategy or self._defaults.strategy
@@ -104,33 +106,54 @@ class ContextWindow:
                 part = to_compact(messages, max_tokens)
                 if not part:
                     return messages
-                summary = await self._summary(namespace, part, max_tokens)
+                rest = messages[len(part) :]
+                pinned = [message for message in part if message.pinned]
+                summary = await self._summary(namespace, part, budget(part, [*pinned, *rest], max_tokens))
                 if await self._store.replace(namespace, session_id, part, summary):
-                    return [summary, *messages[len(part) :]]
-        return await self._store.messages(namespace, session_id, None)
+                    break
+        # Also where others were quicker each time: this is what the window was, and it fits.
+        return [*pinned, summary, *rest]
 
     async def _summary(self, namespace: str, part: Sequence[Windowed], max_tokens: int) -> Windowed:
-        made = await self._summariser.summarise(namespace, part, budget(part, max_tokens))
+        going = [message for message in part if not message.pinned]
+        made = await self._summariser.summarise(namespace, going, max_tokens)
         # Of the time of the last message it stands for, so that a window is in the order of time, too.
-        return Windowed.of(uuid7(), SUMMARY, made.text, _metadata(part, made), part[-1].at, compacted=True)
+        return Windowed.of(uuid7(), SUMMARY, made.text, _metadata(going, made), going[-1].at, compacted=True)
 
 
 def to_compact(messages: Sequence[Windowed], max_tokens: int) -> Sequence[Windowed]:
-    """The oldest messages that are to become a summary: none below the threshold.
+    """The beginning of a window that is to become a summary, but for what is pinned: nothing below the threshold.
 
-    The newest message always stays as it is, and a summary is not summarised alone: so a window ends, however low its
-    threshold, as one summary and one message.
+    It is the oldest 60 % of the messages, or as many more as it takes for summary and rest to fit. The newest message
+    always stays as it is, and a summary is not summarised alone: a window ends, however low its threshold, as what is
+    pinned, one summary and one message.
     """
-    if _tokens(messages) <= max_tokens:
+    total = _tokens(messages)
+    if total <= max_tokens:
         return ()
-    least = 2 if messages[0].compacted else 1
-    count = min(max(len(messages) * COMPACTED_PERCENT // 100, least), len(messages) - 1)
-    return messages[:count] if count >= least else ()
+    loose = [place for place, message in enumerate(messages) if not message.pinned]
+    going = [place for place in loose if place < len(messages) - 1]
+    least = 2 if going and messages[going[0]].compacted else 1
+    if len(going) < least:
+        return ()
+    count = min(max(len(loose) * COMPACTED_PERCENT // 100, least), len(going))
+    left = total - sum(messages[place].tokens for place in going[:count])
+    while count < len(going) and left + _wanted(max_tokens) > max_tokens:
+        left -= messages[going[count]].tokens
+        count += 1
+    return messages[: going[count - 1] + 1]
 
 
-def budget(part: Sequence[Windowed], max_tokens: int) -> int:
-    """How many tokens the summary of these messages may have."""
-    return max(min(max_tokens // BUDGET_OF_THRESHOLD, _tokens(part) // BUDGET_OF_PART), 1)
+def budget(part: Sequence[Windowed], rest: Sequence[Windowed], max_tokens: int) -> int:
+    """How many tokens the summary of a part may have beside the rest; where that alone is too long, as ever."""
+    going = sum(message.tokens for message in part if not message.pinned)
+    wanted = min(_wanted(max_tokens), going // BUDGET_OF_PART)
+    room = max_tokens - _tokens(rest)
+    return max(min(wanted, room) if room > 0 else wanted, 1)
+
+
+def _wanted(max_tokens: int) -> int:
+    return max(max_tokens // BUDGET_OF_THRESHOLD, min(LEAST_SUMMARY, max_tokens // BUDGET_OF_PART))
 
 
 def _tokens(messages: Sequence[Windowed]) -> int:

@@ -43,7 +43,7 @@ class Summariser(Protocol):
     """Makes one text of many messages."""
 
     async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
-        """What the messages say in about so many tokens."""
+        """What the messages say in so many tokens at most."""
 
 
 class Summarising:
@@ -53,7 +53,7 @@ class Summarising:
         self._llm = llm
 
     async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
-        """What the messages say in about so many tokens; never inside a transaction."""
+        """What the messages say in so many tokens at most; never inside a transaction."""
         said = [line for message in messages for line in said_by(message)]
         note = None
         if self._llm is not None:
@@ -73,6 +73,8 @@ class Summarising:
         answer = await llm.complete(prompt)
         if not answer.strip() or estimate_tokens(answer) >= length:
             raise Unavailable("The LLM's summary is empty, or no shorter than what it stands for")
+        if estimate_tokens(answer) > max_tokens:
+            return await tasks.in_thread(summary.summarise, summary.said_in(answer), max_tokens)
         return answer.strip()
 
 

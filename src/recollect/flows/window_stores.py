@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from recollect.errors import Conflict
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.receipts import Tally
 from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
 from recollect.flows.removal import Removal
 from recollect.identifiers import uuid7
-from recollect.memory.windows import WindowConfig, Windowed
+from recollect.memory.windows import WindowConfig, Windowed, is_pinned
 from recollect.storage.database import Database
 
 if TYPE_CHECKING:  # the client of Redis is optional
@@ -30,7 +29,7 @@ class WindowStore(Protocol):
         """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
 
     async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
-        """Put a summary in the place of a window's beginning; False if that is not what it was any more."""
+        """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
 
     async def config(self, namespace: str, session_id: str) -> WindowConfig:
         """What a session sets for itself."""
@@ -58,7 +57,14 @@ class LogWindows:
         """Through the one way in, so that recall finds them."""
         messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), opens_for=ANONYMOUS))
         return [
-            Windowed.of(message.id, message.role, message.content, message.metadata, message.created_at.timestamp())
+            Windowed.of(
+                message.id,
+                message.role,
+                message.content,
+                message.metadata,
+                message.created_at.timestamp(),
+                pinned=is_pinned(message.role, message.metadata, is_first=message.position == 0),
+            )
             for message in messages
         ]
 
@@ -80,9 +86,7 @@ class LogWindows:
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
         async with self._database.transaction(namespace) as tx:
-            await self._capabilities.sessions.open(tx, {session_id: ANONYMOUS})
-            if not await self._capabilities.windows.configure(tx, session_id, config):
-                raise Conflict(f"Session {session_id} is being deleted while it is set up: try again")
+            await self._capabilities.windows.configure(tx, session_id, ANONYMOUS, config)
 
     async def delete(self, namespace: str, session_id: str) -> bool:
         """Step by step, the session itself last: whoever is interrupted may ask again."""
@@ -119,12 +123,14 @@ class BufferedWindows:
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
         """All that the buffer holds."""
-        return [_message(*item) for item in await self._buffers.last(namespace, session_id, limit)]
+        items = await self._buffers.last(namespace, session_id, limit)
+        return [_message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)]
 
     async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """In one step of Redis."""
         ids = [str(message.id) for message in part]
-        return await self._buffers.replace(namespace, session_id, ids, _item(summary))
+        kept = [_item(message) for message in part if message.pinned]
+        return await self._buffers.replace(namespace, session_id, ids, _item(summary), kept)
 
     async def config(self, namespace: str, session_id: str) -> WindowConfig:
         """From the buffer's note."""
@@ -151,5 +157,7 @@ def _item(message: Windowed) -> tuple[str, str]:
     return str(message.id), json.dumps(fields, ensure_ascii=False)
 
 
-def _message(message_id: str, text: str) -> Windowed:
-    return Windowed.of(UUID(message_id), *json.loads(text))
+def _message(message_id: str, text: str, *, is_first: bool) -> Windowed:
+    role, content, metadata, at, compacted = json.loads(text)
+    pinned = is_pinned(role, metadata, is_first=is_first)
+    return Windowed.of(UUID(message_id), role, content, metadata, at, compacted, pinned=pinned)

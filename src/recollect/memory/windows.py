@@ -13,7 +13,10 @@ from recollect.storage.sql import Queries, Query
 
 Strategy = Literal["sliding_window", "token_threshold"]
 
-SUMMARY = "summary"
+SUMMARY, SYSTEM = "summary", "system"
+
+# Pinned messages before the start of a window, at most: a window is not the place for a library.
+MAX_PINNED = 20
 
 
 class _Sql(Queries, file="windows.sql"):
@@ -21,6 +24,7 @@ class _Sql(Queries, file="windows.sql"):
     configure: Query
     start: Query
     messages: Query
+    pinned: Query
     hold: Query
     part: Query
     summarise: Query
@@ -54,6 +58,7 @@ class Windowed(NamedTuple):
     at: float
     tokens: int
     compacted: bool = False
+    pinned: bool = False
 
     @classmethod
     def of(
@@ -64,9 +69,16 @@ class Windowed(NamedTuple):
         metadata: dict[str, Any] | None,
         at: float,
         compacted: bool = False,
+        *,
+        pinned: bool = False,
     ) -> Self:
         """The same with its tokens counted."""
-        return cls(message_id, role, content, metadata, at, estimate_tokens(content), compacted)
+        return cls(message_id, role, content, metadata, at, estimate_tokens(content), compacted, pinned)
+
+
+def is_pinned(role: str, metadata: object, *, is_first: bool) -> bool:
+    """Whether a summary never takes the place of a message: what the system said first, or asked to keep."""
+    return role == SYSTEM and (is_first or (isinstance(metadata, dict) and metadata.get("pinned") is True))
 
 
 class Windows:
@@ -77,13 +89,13 @@ class Windows:
         row = await db.first(_Sql.config, session_id)
         return WindowConfig() if row is None else WindowConfig(*row)
 
-    async def configure(self, tx: Transaction, session_id: str, config: WindowConfig) -> bool:
-        """Set all of it; False if there is no such session."""
-        row = await tx.first(_Sql.configure, session_id, config.strategy, config.max_messages, config.max_tokens)
-        return row is not None
+    async def configure(self, tx: Transaction, session_id: str, owner_if_new: str, config: WindowConfig) -> None:
+        """Set all of it; a session that does not exist begins with it."""
+        own = (config.strategy, config.max_messages, config.max_tokens)
+        await tx.all(_Sql.configure, session_id, owner_if_new, *own)
 
     async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[Windowed]:
-        """The last messages of a window, oldest first, the summary before them.
+        """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
         A compaction between the two statements does no harm: the messages behind the older start are still there.
         """
@@ -91,10 +103,14 @@ class Windows:
         if start is None:
             return []
         rows = await db.all(_Sql.messages, session_id, start["window_start"], limit)
-        found = [_windowed(row["role"], row) for row in reversed(rows)]
+        found = [_message(row) for row in reversed(rows)]
         if start["id"] is None or (limit is not None and len(found) >= limit):
             return found
-        return [_windowed(SUMMARY, start, compacted=True), *found]
+        found.insert(0, _windowed(SUMMARY, start, compacted=True))
+        if limit is not None:
+            return found
+        pinned = await db.all(_Sql.pinned, session_id, start["window_start"], MAX_PINNED)
+        return [*map(_message, pinned), *found]
 
     async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """Let a summary stand for the beginning of a window, if that still is what was summarised."""
@@ -102,8 +118,9 @@ class Windows:
             return False
         start = await tx.one(_Sql.start, session_id)
         compacted = [start["id"]] if start["id"] is not None else []
-        rows = await tx.all(_Sql.part, session_id, start["window_start"], len(part) - len(compacted))
-        if [*compacted, *(row["id"] for row in rows)] != [message.id for message in part]:
+        going = [message.id for message in part if not message.pinned]
+        rows = await tx.all(_Sql.part, session_id, start["window_start"], len(going) - len(compacted))
+        if [*compacted, *(row["id"] for row in rows)] != going:
             return False
         until = rows[-1]["position"] + 1
         at = datetime.fromtimestamp(summary.at, UTC)
@@ -132,7 +149,11 @@ class Windows:
         return int((await db.one(_Sql.count_summaries, list(session_ids)))["summaries"])
 
 
-def _windowed(role: str, row: Any, *, compacted: bool = False) -> Windowed:
-    return Windowed.of(
-        row["id"], role, row["content"], row["metadata"], row["created_at"].timestamp(), compacted=compacted
-    )
+def _message(row: Any) -> Windowed:
+    pinned = is_pinned(row["role"], row["metadata"], is_first=row["position"] == 0)
+    return _windowed(row["role"], row, pinned=pinned)
+
+
+def _windowed(role: str, row: Any, *, compacted: bool = False, pinned: bool = False) -> Windowed:
+    at = row["created_at"].timestamp()
+    return Windowed.of(row["id"], role, row["content"], row["metadata"], at, compacted, pinned=pinned)

@@ -3,11 +3,13 @@
 select window_strategy, window_max_messages, window_max_tokens from sessions where namespace = $1 and id = $2;
 
 -- configure
--- All of it anew.
-update sessions
-set window_strategy = $3, window_max_messages = $4, window_max_tokens = $5
-where namespace = $1 and id = $2
-returning id;
+-- All of it anew; a session that does not exist, or is being deleted, begins with it.
+insert into sessions (namespace, id, user_id, window_strategy, window_max_messages, window_max_tokens)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (namespace, id) do update
+set window_strategy = excluded.window_strategy,
+    window_max_messages = excluded.window_max_messages,
+    window_max_tokens = excluded.window_max_tokens;
 
 -- start
 -- Where a window begins, and the summary of all before.
@@ -25,14 +27,29 @@ where namespace = $1 and session_id = $2 and position >= $3
 order by position desc
 limit $4::bigint;
 
+-- pinned
+-- What the system said first, or asked to keep, before the start of a window.
+select id, position, role, content, metadata, created_at
+from messages
+where namespace = $1
+  and session_id = $2
+  and position < $3
+  and role = 'system'
+  and (position = 0 or metadata @> '{"pinned": true}')
+order by position
+limit $4;
+
 -- hold
 -- One change of a window at a time, and no new message while it lasts.
 select id from sessions where namespace = $1 and id = $2 for update;
 
 -- part
--- The first messages of a window, as they are now.
+-- The first messages of a window that are not pinned, as they are now.
 select id, position from messages
-where namespace = $1 and session_id = $2 and position >= $3
+where namespace = $1
+  and session_id = $2
+  and position >= $3
+  and not (role = 'system' and (position = 0 or coalesce(metadata @> '{"pinned": true}', false)))
 order by position
 limit $4;
 

@@ -13,13 +13,20 @@ return #ARGV
 
 -- replace
 -- One item in the place of the first so many, if they still begin and end with the same: items never change, and leave
--- from the front only.
+-- from the front only. The items behind it stay.
 local count = tonumber(ARGV[1])
 local first = redis.call('zrange', KEYS[1], 0, 0)[1]
 local last = redis.call('zrange', KEYS[1], count - 1, count - 1, 'withscores')
 if not last[1] or first:sub(1, #ARGV[2]) ~= ARGV[2] or last[1]:sub(1, #ARGV[3]) ~= ARGV[3] then
     return 0
 end
+local kept = {}
+for place = 5, #ARGV do
+    kept[ARGV[place]] = redis.call('zscore', KEYS[1], ARGV[place])
+end
 redis.call('zremrangebyrank', KEYS[1], 0, count - 1)
 redis.call('zadd', KEYS[1], last[2], ARGV[4])
+for item, score in pairs(kept) do
+    redis.call('zadd', KEYS[1], score, item)
+end
 return 1

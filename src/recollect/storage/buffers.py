@@ -84,11 +84,13 @@ class Buffers:
             found = cast(list[str], await self._redis.zrange(_items(namespace, name), first, -1))
         return [(text[:_ID_CHARACTERS], text[_ID_CHARACTERS:]) for text in found]
 
-    async def replace(self, namespace: str, name: str, ids: Sequence[str], item: Item) -> bool:
-        """Put one item in the place of the first ones, if these still are the first; whether it was done."""
+    async def replace(
+        self, namespace: str, name: str, ids: Sequence[str], item: Item, kept: Sequence[Item] = ()
+    ) -> bool:
+        """Put one item in the place of the first ones but those kept, if they still are the first; whether it was."""
+        args: list[str | int] = [len(ids), ids[0], ids[-1], *map("".join, (item, *kept))]
         with _translated():
-            done = await self._replace(keys=[_items(namespace, name)], args=[len(ids), ids[0], ids[-1], "".join(item)])
-        return bool(done)
+            return bool(await self._replace(keys=[_items(namespace, name)], args=args))
 
     async def note(self, namespace: str, name: str) -> str | None:
         """What was written about a buffer."""

@@ -175,8 +175,8 @@ async def get_messages(
 async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
-    `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted once:
-    the older 60 % of its messages become one summary.
+    `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted until it
+    fits: the older 60 % of its messages, or more, become one summary. Pinned messages of the system stay.
     """
     caller = calling(request)
     context = await caller.engine.windows.context(caller.namespace, session_id)
