@@ -1,7 +1,7 @@
 """A whole runtime around the two fakes that the contract allows: a scripted model and the gateway's transport."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ RECALLED = "The parrot is called Coco."
 MODES: dict[str, dict[str, Any]] = {"curated": {"memory": {"mode": "curated"}}, "hybrid": hybrid(), "implicit": {}}
 
 Reply = list[Event] | Exception
+Handler = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
 
 
 class ScriptedProvider:
@@ -74,7 +75,7 @@ class FakeGateway:
 
 @asynccontextmanager
 async def running(
-    folder: Path, provider: ScriptedProvider, gateway: Callable[[httpx.Request], httpx.Response], mode: str = "hybrid"
+    folder: Path, provider: ScriptedProvider, gateway: Handler, mode: str = "hybrid"
 ) -> AsyncIterator[EngineLoadResult]:
     """The runtime that the loader makes of a configuration file."""
     config = load_config(written(folder, MODES[mode]))

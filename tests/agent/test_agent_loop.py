@@ -1,22 +1,31 @@
 """Runs beyond the contract's sentences: limits, failures, history, and the exact messages of one run."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from pathlib import Path
 
+import httpx
 import pytest
 
-from recollect.agent.config import AgentConfig, ConfigurationError, MemoryConfig
+from recollect.agent.config import AgentConfig, ConfigurationError, MemoryConfig, load_config
 from recollect.agent.context import CUT, MAX_HISTORY_CHARACTERS, MAX_HISTORY_MESSAGES, MAX_MESSAGE_CHARACTERS
 from recollect.agent.faults import ProviderError, Refused
 from recollect.agent.loader import EngineLoader
-from recollect.agent.loop import DECLINED_ANSWER, EMPTY_ANSWER, AgentRunResult
+from recollect.agent.loop import (
+    CREDENTIAL_TYPED,
+    DECLINED_ANSWER,
+    EMPTY_ANSWER,
+    PERSISTING,
+    RECALLING,
+    AgentRunResult,
+)
 from recollect.agent.messages import Event, Finished, Message, TextDelta, ToolCall, ToolSpec
 from tests.agent import configs
 from tests.agent.leaks import USER_KEY
-from tests.agent.runtime import FakeGateway, Reply, ScriptedProvider, calls, lines, running, says
+from tests.agent.runtime import RECALLED, FakeGateway, Reply, ScriptedProvider, calls, lines, running, says
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -72,6 +81,122 @@ async def test_a_run_that_is_stopped_is_recorded_and_not_persisted(tmp_path: Pat
     assert gateway.named("add") == []
 
 
+class SilentGateway(FakeGateway):
+    """Says nothing at one step, for ever."""
+
+    def __init__(self, silent: str) -> None:
+        super().__init__()
+        self._silent = silent
+        self.reached = asyncio.Event()
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
+        answer = self(request)
+        if request.url.path.endswith(self._silent):
+            self.reached.set()
+            await asyncio.Event().wait()
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("silent", "recorded"),
+    [
+        ("search", ["message", "memory_gateway_recall_failed", "run_failed"]),
+        ("add", ["message", "memory_gateway_recall_succeeded", "message", "memory_gateway_add_failed"]),
+        (
+            "flush",
+            [
+                "message",
+                "memory_gateway_recall_succeeded",
+                "message",
+                "memory_gateway_add_succeeded",
+                "memory_gateway_flush_failed",
+            ],
+        ),
+    ],
+)
+async def test_a_run_that_is_stopped_at_the_gateway_has_every_event_up_to_then(
+    tmp_path: Path, silent: str, recorded: list[str]
+) -> None:
+    gateway = SilentGateway(silent)
+    steps: list[str] = []
+    async with running(tmp_path, ScriptedProvider(says("Hi.")), gateway.answer) as runtime:
+        task = asyncio.create_task(runtime.loop.run("s1", "Hello", progress=steps.append))
+        await gateway.reached.wait()
+        assert [event["type"] for event in lines(tmp_path, "s1")] == recorded[: -2 if silent == "search" else -1]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    events = lines(tmp_path, "s1")
+    assert [event["type"] for event in events] == recorded
+    (failed,) = [event for event in events if event["type"].startswith("memory_") and "failed" in event["type"]]
+    assert failed["payload"]["category"] == "stopped"
+    assert steps == [RECALLING] if silent == "search" else [RECALLING, PERSISTING]
+
+
+async def test_what_memory_says_is_shown_and_neither_kept_nor_sent(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("- The office is in Ulm.\n")
+    shown: list[str] = []
+    gateway = FakeGateway()
+    runtime = EngineLoader(
+        load_config(configs.written(tmp_path, configs.hybrid())), gateway_transport=httpx.MockTransport(gateway)
+    ).load()
+    for prompt in ("What is the parrot called?", "forget the moon", "search parrot", "replace office with shop"):
+        result = await runtime.loop.run("s1", prompt, shown.append)
+        assert result.answer
+    await runtime.close()
+    told = "".join(shown)
+    assert RECALLED in told
+    assert "Ulm" in told
+    kept = json.dumps([*gateway.named("add"), *(event for event in lines(tmp_path, "s1") if event["context_visible"])])
+    assert "Ulm" not in kept
+    assert RECALLED not in kept
+    assert "user: What is the parrot" not in kept
+
+
+async def test_half_characters_in_a_call_do_not_end_the_run(tmp_path: Path) -> None:
+    arguments = '{"action": "remove", "target": "memory", "old_text": "\\ud800 tea"}'
+    call: Reply = [ToolCall("c\ud800", "memory", arguments + "\ud83d"), Finished("tools")]
+    escaped: Reply = [ToolCall("c1", "memory", arguments), Finished("tools")]
+    provider = ScriptedProvider(call, escaped, says("Sorry."))
+    async with running(tmp_path, provider, FakeGateway(), "curated") as runtime:
+        assert (await runtime.loop.run("s1", "Forget it.")).answer == "Sorry."
+    for message in provider.seen[-1]:
+        assert message.content.encode() or message.tool_calls
+        for called in message.tool_calls:
+            assert f"{called.id}{called.name}{called.arguments}".encode()
+            with contextlib.suppress(json.JSONDecodeError):
+                assert json.dumps(json.loads(called.arguments), ensure_ascii=False).encode()
+
+
+async def test_a_credential_that_is_typed_is_not_kept(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    provider = ScriptedProvider(says("Keep it to yourself."))
+    async with running(tmp_path, provider, gateway) as runtime:
+        result = await runtime.loop.run("s1", f"My key is {USER_KEY}, what now?")
+    assert result.warnings == (CREDENTIAL_TYPED,)
+    assert provider.seen[0][-1].content == "My key is ***, what now?"
+    (added,) = gateway.named("add")
+    assert added["messages"][0]["content"] == "My key is ***, what now?"
+    assert USER_KEY not in (tmp_path / "sessions" / "s1.jsonl").read_text()
+
+
+async def test_a_file_that_is_edited_during_the_conversation_is_warned_of(tmp_path: Path) -> None:
+    provider = ScriptedProvider(says("One."), says("Two."))
+    async with running(tmp_path, provider, FakeGateway(), "curated") as runtime:
+        assert (await runtime.loop.run("s1", "Hello")).warnings == ()
+        (tmp_path / "USER.md").write_text("- " + "x" * 3000)
+        (warning,) = (await runtime.loop.run("s1", "Hello")).warnings
+    assert warning.startswith("USER.md has 3,002 characters, more than its limit")
+
+
+async def test_the_status_tells_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    async with running(tmp_path, ScriptedProvider(), FakeGateway(), "curated") as runtime:
+        (tmp_path / "MEMORY.md").write_bytes(b"\xff")
+        curated = runtime.status()["memory"]["curated"]
+    assert curated["USER.md"] == {"characters": 0, "limit": 2000}
+    assert "is not UTF-8 text" in curated["MEMORY.md"]["fault"]
+
+
 @pytest.mark.parametrize(
     ("reply", "answer", "reason"),
     [
@@ -123,7 +248,7 @@ async def test_a_wrong_tool_call_is_told_to_the_model_and_the_run_goes_on(
     assert told in told_back.content
 
 
-@pytest.mark.parametrize("prompt", ["", " \n", "\ud800", "x" * 100_001, "/skill nowhere"])
+@pytest.mark.parametrize("prompt", ["", " \n", "\ud800", "a\0b", "x" * 100_001, "/skill nowhere"])
 async def test_a_prompt_that_cannot_be_used_stores_and_asks_nothing(tmp_path: Path, prompt: str) -> None:
     gateway = FakeGateway()
     async with running(tmp_path, ScriptedProvider(), gateway) as runtime:
@@ -168,7 +293,7 @@ def test_a_configuration_made_without_a_file_is_held_to_its_mode(tmp_path: Path,
         memory = MemoryConfig("curated", True, configs.gateway())
         assert EngineLoader(AgentConfig(memory, workspace=tmp_path)).load().memory_gateway_service is None
     else:
-        with pytest.raises(ConfigurationError, match=r"needs memory\.gateway"):
+        with pytest.raises(ConfigurationError, match=r"needs memory\.gateway\.baseUrl"):
             EngineLoader(AgentConfig(MemoryConfig("hybrid", True), workspace=tmp_path)).load()
 
 

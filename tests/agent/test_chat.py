@@ -104,6 +104,90 @@ def test_what_cannot_be_done_is_one_sentence(tmp_path: Path, arguments: list[str
     assert "Traceback" not in result.stderr
 
 
+def test_a_session_goes_on_after_its_first_prompt_failed(tmp_path: Path) -> None:
+    answers = [
+        Answer('{"error": {"message": "no"}}', 400, "application/json"),
+        Answer(openai_chunks(openai_delta(content="Back."), openai_delta("length"))),
+    ]
+    with serving(*answers) as wire:
+        provider = {"name": "openai", "model": "m", "baseUrl": wire.address}
+        path = written(tmp_path, {"memory": {"mode": "curated"}, "provider": provider})
+        result = chat(tmp_path, "--config", str(path), said="Hello\nAgain\n")
+    assert result.returncode == 0, result.stderr
+    (session,) = (tmp_path / "sessions").iterdir()
+    visible = [json.loads(line).get("content") for line in session.read_text().splitlines()]
+    assert [text for text in visible if text] == ["Hello", "Again", "Back."]
+    assert result.stderr.count(f"Session {session.stem}") == 1
+    assert [message["content"] for message in wire.requests[1]["body"]["messages"][1:]] == ["Hello", "Again"]
+    assert "The answer was cut at the limit of its length" in result.stderr
+
+
+def test_commands_that_fail_and_prompts_with_a_slash_do_not_end_the_chat(tmp_path: Path) -> None:
+    path = written(tmp_path, {"memory": {"mode": "curated"}})
+    (tmp_path / "MEMORY.md").write_text("- tea\n")
+    process = subprocess.Popen(
+        [RECOLLECT, "chat", "--config", path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("/etc/hosts, what is it?\n//help\n/nonsense\n")
+        process.stdin.flush()
+        for _ in range(2):
+            assert next(line for line in process.stdout if line.startswith("No model is configured"))
+        (tmp_path / "MEMORY.md").write_bytes(b"\xff")
+        output, errors = process.communicate("/status\nHello\n/quit\n", timeout=60)
+    assert process.returncode == 0
+    assert '"fault": ' in output
+    assert "is not UTF-8 text: save it as UTF-8." in errors
+    assert "To ask it, begin with two slashes." in errors
+    (session,) = (tmp_path / "sessions").iterdir()
+    asked = [json.loads(line) for line in session.read_text().splitlines()]
+    assert [event["content"] for event in asked if event.get("role") == "user"] == ["/etc/hosts, what is it?", "/help"]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_message_with_nobody_to_read_the_answer_is_no_traceback(tmp_path: Path, closed: str) -> None:
+    command = f"{RECOLLECT} chat --workspace {tmp_path / 'w'} --message hi {closed}"
+    result = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False)
+    assert len(list((tmp_path / "w" / "sessions").iterdir())) == 1
+
+
+def test_at_a_terminal_the_user_sees_what_is_waited_for_and_may_stop_it(tmp_path: Path) -> None:
+    hold = threading.Event()
+    answers = [Answer('{"results": []}', kind="application/json"), Answer("{}", kind="application/json", hold=hold)]
+    with serving(*answers) as wire:
+        path = written(tmp_path, hybrid(baseUrl=wire.address))
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            [RECOLLECT, "chat", "--config", path, "--session", "s1"],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=os.environ | {"HOME": str(tmp_path), "TERM": "dumb"},
+            start_new_session=True,
+        ) as process:
+            os.close(theirs)
+            read_until(ours, "> ")
+            os.write(ours, b"Who is Coco?\n")
+            seen = read_until(ours, "Storing this turn in the memory gateway ...")
+            assert "Asking the memory gateway ..." in seen
+            assert "Memory holds nothing on this yet." in seen
+            process.send_signal(signal.SIGINT)
+            assert "The answer is kept; the memory gateway may not have it." in read_until(ours, "\n> ")
+            os.write(ours, b"/quit\n")
+            assert process.wait(timeout=30) == 0
+        hold.set()
+        os.close(ours)
+    last = json.loads((tmp_path / "sessions" / "s1.jsonl").read_text().splitlines()[-1])
+    assert (last["type"], last["payload"]["category"]) == ("memory_gateway_add_failed", "stopped")
+
+
 def test_bytes_that_are_no_text_are_refused_and_the_conversation_goes_on(tmp_path: Path) -> None:
     result = subprocess.run(
         [RECOLLECT, "chat", "--workspace", tmp_path / "w"],

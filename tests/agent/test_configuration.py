@@ -22,8 +22,9 @@ from recollect.agent.config import (
     load_config,
 )
 from recollect.agent.gateway_service import open_gateway
+from recollect.agent.loader import EngineLoader
 from recollect.agent.secret import Secret
-from tests.agent.configs import BASE_URL, GATEWAY, hybrid, written
+from tests.agent.configs import BASE_URL, GATEWAY, gateway, hybrid, written
 from tests.agent.leaks import API_KEY, USER_KEY
 
 SCOPES: list[Any] = [[], ["all"], "resources", {}, ["resources", "resources"], [[]]]
@@ -131,6 +132,8 @@ def test_invalid_mode_scope_top_k_and_timeout_fail_with_explicit_sanitized_error
         hybrid(userKey=[USER_KEY]),
         hybrid(userKey={"userKey": USER_KEY}),
         hybrid(userkey=USER_KEY),
+        hybrid(**{USER_KEY: 1}),
+        f'{{"memory": {{"{USER_KEY}": 1, "{USER_KEY}": 2}}}}',
         {"memory": {"mode": USER_KEY}},
         {"memory": USER_KEY},
         {"provider": {"name": "openai", "apiKeyEnv": USER_KEY}},
@@ -200,9 +203,9 @@ def test_curated_mode_ignores_whatever_the_gateway_block_holds(tmp_path: Path) -
         (hybrid(topk=3), "There is no field memory.gateway.topk. Did you mean topK?"),
         ({"memory": {"modes": "curated"}}, "There is no field memory.modes. Did you mean mode?"),
         ({"Memory": {}}, "There is no field Memory. Did you mean memory?"),
-        ({"xyz": 1}, "There is no field xyz. Known are: memory, provider, workspace."),
+        ({"memory": {"xyz": 1}}, "There is no field memory.xyz. Known are: mode, gateway."),
         ({"provider": {"modell": "x"}}, "There is no field provider.modell. Did you mean model?"),
-        ({"memory": None}, "memory is null: give it a value or leave it out"),
+        ({"memory": {"mode": None}}, "memory.mode is null: give it a value or leave it out"),
         ({"memory": []}, "memory must be an object in braces"),
         ({"memory": {"mode": "hybrid", "gateway": 5}}, "memory.gateway must be an object in braces"),
         (hybrid(userId=5), "memory.gateway.userId must be a text in quotes"),
@@ -237,6 +240,71 @@ def test_a_typing_mistake_is_not_overlooked(tmp_path: Path, document: object, se
 )
 def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> None:
     assert refused(tmp_path, hybrid(baseUrl=address)).startswith("memory.gateway.baseUrl must be an address like")
+
+
+def test_a_section_that_is_null_is_as_good_as_none(tmp_path: Path) -> None:
+    implicit = MemoryConfig(missing=CREDENTIALS)
+    for document in ({"memory": None, "provider": None}, {"memory": {"gateway": None}}):
+        config = load_config(written(tmp_path, document))
+        assert (config.memory, config.provider) == (implicit, ProviderConfig())
+    assert "needs memory.gateway.baseUrl" in refused(tmp_path, {"memory": {"mode": "hybrid", "gateway": None}})
+
+
+def test_sections_of_other_programs_are_left_alone_with_one_warning(tmp_path: Path) -> None:
+    document = hybrid() | {"channels": {"a": 1}, "xyz": None, USER_KEY: 1}
+    config = load_config(written(tmp_path, document))
+    assert config.memory.gateway is not None
+    assert config.warnings == (
+        "The configuration has sections that are not used here: channels, xyz, (a name that is not shown here).",
+    )
+    assert EngineLoader(config).load().warnings == config.warnings
+
+
+@pytest.mark.parametrize("around", [" ", "\n", "\t "])
+def test_blanks_around_a_key_are_no_part_of_it(tmp_path: Path, around: str) -> None:
+    memory = load_config(written(tmp_path, hybrid(userKey=f"{around}{USER_KEY}{around}"))).memory
+    assert memory.gateway is not None
+    assert memory.gateway.user_key == Secret(USER_KEY)
+
+
+WRONG_IN_PYTHON: dict[str, dict[str, Any]] = {
+    "memory.mode is hybrid, which needs memory.gateway.baseUrl:": {"base_url": " "},
+    "memory.mode is hybrid, which needs memory.gateway.userId:": {"user_id": ""},
+    "memory.mode is hybrid, which needs memory.gateway.userKey:": {"user_key": Secret(" ")},
+    "memory.gateway.baseUrl must be": {"base_url": "gateway.test"},
+    "memory.gateway.scope must be": {"scope": ()},
+    "memory.gateway.scope must be a list": {"scope": ("everything",)},
+    "memory.gateway.topK must be": {"top_k": 0},
+    "memory.gateway.timeoutSeconds must": {"timeout_seconds": -1.0},
+    "memory.gateway.timeoutSeconds must be": {"timeout_seconds": float("nan")},
+    "memory.gateway.appId must be": {"app_id": 5},
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG_IN_PYTHON)
+@pytest.mark.parametrize("explicit", [True, False])
+def test_a_gateway_configured_in_python_is_held_to_the_same_rules(
+    tmp_path: Path, sentence: str, explicit: bool
+) -> None:
+    memory = MemoryConfig("hybrid", explicit, gateway(**WRONG_IN_PYTHON[sentence]))
+    with pytest.raises(ConfigurationError) as caught:
+        EngineLoader(AgentConfig(memory, workspace=tmp_path)).load()
+    assert str(caught.value).startswith(sentence)
+
+
+async def test_a_right_gateway_configured_in_python_is_used(tmp_path: Path) -> None:
+    configured: Any = gateway(base_url=f"{BASE_URL}/", scope=["resources"], user_key=f" {USER_KEY} ")
+    runtime = EngineLoader(AgentConfig(MemoryConfig("hybrid", True, configured), workspace=tmp_path)).load()
+    assert runtime.memory_gateway_service is not None
+    used = runtime.config.memory.gateway
+    assert used == gateway(scope=("resources",))
+    await runtime.close()
+
+
+def test_a_mode_that_is_none_is_refused_in_python(tmp_path: Path) -> None:
+    unknown: Any = "hybird"
+    with pytest.raises(ConfigurationError, match=r"memory\.mode must be one of: curated, hybrid"):
+        EngineLoader(AgentConfig(MemoryConfig(unknown), workspace=tmp_path)).load()
 
 
 def test_a_slash_at_the_end_of_an_address_does_not_matter(tmp_path: Path) -> None:

@@ -78,6 +78,12 @@ def test_a_fact_of_the_first_chat_is_recalled_in_the_next(gateway: Gateway, tmp_
         assert user["userKey"] not in shown
 
 
+def test_a_question_asked_again_and_again_does_not_bury_its_answer(gateway: Gateway, tmp_path: Path) -> None:
+    config = written(tmp_path, hybrid(**gateway.new_user(), scope=["all_user_memory"]))
+    chat(config, FACT)
+    assert chat(config, *["Who keeps bees?"] * 7).count(f"- {FACT}") == 7
+
+
 def test_the_current_chat_alone_does_not_know_the_chat_before(gateway: Gateway, tmp_path: Path) -> None:
     config = written(tmp_path, hybrid(**gateway.new_user(), scope=["current_chat"]))
     chat(config, FACT)

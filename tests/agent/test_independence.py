@@ -31,6 +31,29 @@ def test_a_module_of_the_agent_imports_nothing_of_the_engine(path: Path) -> None
     assert {name for name in ours if not f"{name}.".startswith("recollect.agent.")} == set()
 
 
+def test_the_package_has_the_names_of_the_contract_and_loads_them_when_they_are_used() -> None:
+    program = (
+        "import json, sys, recollect.agent as agent; before = set(sys.modules);"
+        "[getattr(agent, name) for name in agent.__all__]; print(json.dumps(sorted(before)))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert not [name for name in json.loads(result.stdout) if name.startswith(("recollect.agent.", "httpx"))]
+    assert set(recollect.agent.__all__) >= {
+        "AgentLoop",
+        "AgentRunResult",
+        "ContextBuilder",
+        "EngineLoadResult",
+        "EngineLoader",
+        "MemoryGatewayService",
+        "MemoryService",
+        "MemorySnapshot",
+        "MemoryStore",
+        "MemoryTool",
+    }
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        recollect.agent.Nonsense  # noqa: B018
+
+
 def test_loading_the_agent_loads_no_database_no_server_and_no_model() -> None:
     program = "import json, sys, recollect.agent.loader; print(json.dumps(list(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

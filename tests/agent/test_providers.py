@@ -16,7 +16,7 @@ from recollect.agent.context import ContextBuilder
 from recollect.agent.curated import MemorySnapshot
 from recollect.agent.faults import AgentError, ProviderError
 from recollect.agent.loader import EngineLoader, open_provider
-from recollect.agent.messages import Event, Finished, Message, ReasoningDelta, TextDelta, ToolCall, ToolSpec
+from recollect.agent.messages import Event, Finished, Message, Quote, ReasoningDelta, TextDelta, ToolCall, ToolSpec
 from recollect.agent.providers.offline import HELP, OfflineProvider
 from recollect.agent.secret import Secret
 from tests.agent.configs import written
@@ -279,6 +279,13 @@ async def test_something_else_at_the_address_is_one_sentence(name: str, body: st
         await answer_of(name, wire)
 
 
+@both
+@pytest.mark.parametrize(("body", "kind"), [("<html>Hi</html>", "text/html"), ('{"choices": []}', "application/json")])
+async def test_a_page_or_plain_json_is_told_from_an_answer_that_breaks_off(name: str, body: str, kind: str) -> None:
+    with serving(Answer(body, kind=kind)) as wire, pytest.raises(ProviderError, match="check that the address speaks"):
+        await answer_of(name, wire)
+
+
 async def test_a_server_of_ones_own_needs_no_key() -> None:
     with serving(openai_answer("Hi")) as wire:
         provider = open_provider(config("openai", wire.address, None))
@@ -336,7 +343,7 @@ async def offline(prompt: str, memory: str = "", user: str = "", *references: st
     events = [event async for event in OfflineProvider().stream(messages, tools)]
     call = next((event for event in events if isinstance(event, ToolCall)), None)
     assert events[-1] == Finished("tools" if call else "stop")
-    return json.loads(call.arguments) if call else "".join(e.text for e in events if isinstance(e, TextDelta))
+    return json.loads(call.arguments) if call else "".join(e.text for e in events if isinstance(e, TextDelta | Quote))
 
 
 @pytest.mark.parametrize(
@@ -346,8 +353,10 @@ async def offline(prompt: str, memory: str = "", user: str = "", *references: st
         ("Remember: two\nlines", {"action": "add", "target": "memory", "content": "two\nlines"}),
         ("remember about me that I sail", {"action": "add", "target": "user", "content": "I sail"}),
         ("Remember about me: I sail", {"action": "add", "target": "user", "content": "I sail"}),
-        ("forget the boat.", {"action": "remove", "target": "user", "old_text": "the boat"}),
-        ("forget the car", {"action": "remove", "target": "memory", "old_text": "the car"}),
+        ("remember : when in doubt, ask", {"action": "add", "target": "memory", "content": "when in doubt, ask"}),
+        ("remember that why?", {"action": "add", "target": "memory", "content": "why?"}),
+        ("forget the boat.", {"action": "remove", "target": "user", "old_text": "Owns the boat."}),
+        ("forget THE car", {"action": "remove", "target": "memory", "old_text": "The car is red."}),
         (
             "replace the boat with a raft",
             {"action": "replace", "target": "user", "old_text": "Owns the boat.", "content": "Owns a raft."},
@@ -365,6 +374,31 @@ async def offline(prompt: str, memory: str = "", user: str = "", *references: st
 )
 async def test_offline_commands_become_tool_calls(prompt: str, arguments: dict[str, str]) -> None:
     assert await offline(prompt, "- The car is red.", "- Owns the boat.") == arguments
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("forget it", "Say which entry is meant, by some words that stand in it."),
+        ("Forget everything!", "Say which entry is meant, by some words that stand in it."),
+        ("replace it with tea", "Say which entry is meant, by some words that stand in it."),
+        ("forget the kit", "No entry of memory holds these words."),
+    ],
+)
+async def test_offline_forgets_nothing_that_was_not_named(prompt: str, answer: str) -> None:
+    assert await offline(prompt, "- The kitchen is lit.") == answer
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Remember when we went to Paris?", "remember who was there", "Remember me?", "remember", "replace x"]
+)
+async def test_offline_takes_a_question_for_one(prompt: str) -> None:
+    assert await offline(prompt) == "Memory holds nothing on this yet.\n\n" + HELP
+
+
+async def test_offline_lets_the_tool_ask_which_of_several_entries_to_forget() -> None:
+    call = await offline("forget tea", "- tea at five\n- tea is hot\n- teapot\n")
+    assert call == {"action": "remove", "target": "memory", "old_text": "tea"}
 
 
 async def test_offline_replaces_words_inside_an_entry_and_leaves_the_rest_of_it() -> None:

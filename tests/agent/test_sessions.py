@@ -65,6 +65,25 @@ def test_a_torn_last_line_is_ignored_and_then_mended(
     assert path.read_bytes().count(b"\n") == whole + 1
 
 
+def test_a_last_line_that_lost_its_line_end_is_kept(sessions: SessionStore, tmp_path: Path) -> None:
+    path = tmp_path / "sessions" / "s.jsonl"
+    sessions.append("s", [said("one"), said("two")])
+    path.write_bytes(path.read_bytes().rstrip())
+    assert [event.content for event in sessions.recent("s", 9)] == ["one", "two"]
+    sessions.append("s", [said("three")])
+    assert [event.content for event in sessions.events("s")] == ["one", "two", "three"]
+
+
+def test_answers_of_runs_that_overlap_belong_to_their_own_questions(sessions: SessionStore) -> None:
+    for run, text in (("r1", "Where is the walrus?"), ("r2", "Where is the whale?")):
+        sessions.append("s", [said(text, run)])
+    for run, text in (("r1", "In the north."), ("r2", "In the south.")):
+        sessions.append("s", [SessionEvent.message(run, "assistant", text, 2)])
+    (walrus,) = SessionSearch(sessions).find("walrus")
+    (whale,) = SessionSearch(sessions).find("whale")
+    assert (walrus.turn.answered, whale.turn.answered) == ("In the north.", "In the south.")
+
+
 def test_a_line_that_somebody_broke_is_left_out_and_logged(
     sessions: SessionStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

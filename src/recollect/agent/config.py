@@ -1,7 +1,7 @@
 """The agent's configuration: one JSON file, read once at start; a fault is one sentence that names the field."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -77,6 +77,7 @@ class AgentConfig:
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     provider: ProviderConfig = field(default_factory=ProviderConfig)
     workspace: Path = field(default_factory=lambda: default_path().parent)
+    warnings: tuple[str, ...] = ()
 
 
 def default_path() -> Path:
@@ -88,13 +89,56 @@ def load_config(path: Path | None) -> AgentConfig:
     """The configuration in a file; if none is named, that of the default place, which need not exist."""
     place = path or default_path()
     document = Section({}) if path is None and not place.exists() else read(place)
-    config = AgentConfig(
+    return AgentConfig(
         memory=_memory(document.section("memory") or Section({}, "memory")),
         provider=_provider(document.section("provider") or Section({}, "provider")),
         workspace=_workspace(document, place.absolute().parent),
+        warnings=_unused(document),
     )
-    document.finish()
-    return config
+
+
+def checked(memory: MemoryConfig) -> MemoryConfig:
+    """A configuration that was built in Python, held to the rules of the file; its faults name the file's fields."""
+    if memory.mode not in MODES:
+        raise ConfigurationError(f"memory.mode must be one of: {', '.join(MODES)}")
+    if memory.mode == "curated":
+        return replace(memory, gateway=None)
+    if memory.gateway is None and not memory.explicit:
+        return memory
+    gateway = _gateway(Section(_fields(memory.gateway), "memory.gateway"))
+    if not isinstance(gateway, GatewayConfig):
+        raise _needs(gateway)
+    return replace(memory, gateway=gateway)
+
+
+def _fields(gateway: GatewayConfig | None) -> dict[str, object]:
+    """A gateway's configuration as the file would have it; what is None is left out."""
+    if gateway is None:
+        return {}
+    key, scope = (gateway.user_key, gateway.scope)
+    fields = {
+        "baseUrl": gateway.base_url,
+        "userId": gateway.user_id,
+        "userKey": Secret(key.strip()) if isinstance(key, str) else key,
+        "appId": gateway.app_id,
+        "projectId": gateway.project_id,
+        "scope": list(scope) if isinstance(scope, tuple) else scope,
+        "topK": gateway.top_k,
+        "timeoutSeconds": gateway.timeout_seconds,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _unused(document: Section) -> tuple[str, ...]:
+    """The file may be one that other programs read, too."""
+    others = document.others()
+    return (f"The configuration has sections that are not used here: {', '.join(others)}.",) if others else ()
+
+
+def _needs(missing: tuple[str, ...]) -> ConfigurationError:
+    return ConfigurationError(
+        f"memory.mode is hybrid, which needs {', '.join(missing)}: set them, or take the mode curated"
+    )
 
 
 def _memory(section: Section) -> MemoryConfig:
@@ -110,8 +154,7 @@ def _memory(section: Section) -> MemoryConfig:
     if isinstance(gateway, GatewayConfig):
         return MemoryConfig("hybrid", explicit, gateway)
     if explicit:
-        needed = ", ".join(gateway)
-        raise ConfigurationError(f"memory.mode is hybrid, which needs {needed}: set them, or take the mode curated")
+        raise _needs(gateway)
     return MemoryConfig("hybrid", explicit, missing=gateway)
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,6 +11,10 @@ from recollect.agent.secret import Secret
 
 # Wrapped while the JSON is read, so that the bare text is in no object that a fault could show.
 CREDENTIALS = frozenset({"userKey", "apiKey"})
+
+# A credential in the place of a field's name has digits or signs, or is long: such a name is not repeated.
+_SHOWN = re.compile(r"[A-Za-z_]{1,24}")
+_NOT_SHOWN = "(a name that is not shown here)"
 
 
 class ConfigurationError(Exception):
@@ -29,7 +34,10 @@ class Section:
         return f"{self._name}.{field}" if self._name else field
 
     def section(self, field: str) -> "Section | None":
-        """An object inside this one, or None if the file has none."""
+        """An object inside this one, or None if the file has none, or null."""
+        if self._values.get(field, 0) is None:
+            self.skip(field)
+            return None
         value = self._take(field, None)
         if value is not None and not isinstance(value, dict):
             self.refuse(field, "must be an object in braces")
@@ -80,14 +88,26 @@ class Section:
 
     def skip(self, field: str) -> None:
         """A field that may be there and does not count."""
-        self._take(field, None)
+        self._known.append(field)
+        self._values.pop(field, None)
 
     def finish(self) -> None:
         """A field that nobody took is a wish that nobody hears: it is misspelt or in the wrong place."""
         for field in self._values:
-            nearest = difflib.get_close_matches(field, self._known, 1)
-            hint = f"Did you mean {nearest[0]}?" if nearest else f"Known are: {', '.join(self._known)}."
-            raise ConfigurationError(f"There is no field {self.path(field)}. {hint}")
+            nearest = self._nearest(field)
+            hint = f"Did you mean {nearest}?" if nearest else f"Known are: {', '.join(self._known)}."
+            raise ConfigurationError(f"There is no field {self.path(shown(field))}. {hint}")
+
+    def others(self) -> tuple[str, ...]:
+        """Fields that nobody took and that resemble none of ours: they may be another program's."""
+        if any(map(self._nearest, self._values)):
+            self.finish()
+        return tuple(map(shown, self._values))
+
+    def _nearest(self, field: str) -> str | None:
+        lowered = {known.lower(): known for known in self._known}
+        nearest = difflib.get_close_matches(field.lower(), lowered, 1)
+        return lowered[nearest[0]] if nearest else None
 
     def refuse(self, field: str, rule: str) -> NoReturn:
         """Say what the field must be."""
@@ -98,6 +118,11 @@ class Section:
         if field in self._values and self._values[field] is None:
             self.refuse(field, "is null: give it a value or leave it out")
         return self._values.pop(field, default)
+
+
+def shown(name: str) -> str:
+    """The name of a field as it may stand in a sentence."""
+    return name if _SHOWN.fullmatch(name) else _NOT_SHOWN
 
 
 def read(path: Path) -> Section:
@@ -129,8 +154,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
-            raise ConfigurationError(f"names {name} twice in one object")
-        values[name] = Secret(value) if name in CREDENTIALS and isinstance(value, str) else value
+            raise ConfigurationError(f"names {shown(name)} twice in one object")
+        values[name] = Secret(value.strip()) if name in CREDENTIALS and isinstance(value, str) else value
     return values
 
 

@@ -1,5 +1,6 @@
 """The messages of one run, in the contract's order: system, skills, gateway reference, history, the prompt."""
 
+import re
 from collections.abc import Sequence
 
 from recollect.agent.curated import FILES, MemorySnapshot
@@ -18,6 +19,9 @@ INTRODUCTION = (
     "tool `memory` changes them, and a change shows from the next run on. The tool `session_search` finds what was "
     "said in earlier conversations. Keep what will matter later, without being asked; do not keep secrets."
 )
+
+# What could close the block that a text stands in, or open another: files are edited by hand, and may come from others.
+_FENCES = re.compile(r"<(?=\s?/?\s?(?:curated[_-]?memory|skill)\b)", re.I)
 
 
 class ContextBuilder:
@@ -45,14 +49,19 @@ class ContextBuilder:
 
 def _system_prompt(snapshot: MemorySnapshot, gateway_rule: str | None) -> str:
     blocks = [
-        f'<curated_memory file="{name}">\n{snapshot.text(target).strip() or "(empty)"}\n</curated_memory>'
+        f'<curated_memory file="{name}">\n{_inside(snapshot.text(target).strip()) or "(empty)"}\n</curated_memory>'
         for target, name in FILES.items()
     ]
     return "\n\n".join([INTRODUCTION, *blocks, *([gateway_rule] if gateway_rule else [])])
 
 
 def _activation(skill: Skill) -> str:
-    return f'<skill name="{skill.name}">\n{skill.body}\n</skill>\nThis skill is active for the prompt below.'
+    return f'<skill name="{skill.name}">\n{_inside(skill.body)}\n</skill>\nThis skill is active for the prompt below.'
+
+
+def _inside(text: str) -> str:
+    """A text that stays inside of its block."""
+    return _FENCES.sub("&lt;", text)
 
 
 def _bounded(history: Sequence[SessionEvent]) -> list[Message]:

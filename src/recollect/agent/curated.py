@@ -48,22 +48,18 @@ class MemoryStore:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
 
-    def path(self, target: Target) -> Path:
-        """Where a file is."""
-        return self._workspace / FILES[target]
-
     def read(self, target: Target) -> str:
         """The file as it stands; empty if there is none."""
-        return files.read_text(self.path(target))
+        return files.read_text(self._workspace, FILES[target])
 
     def update(self, target: Target, change: Callable[[str], str]) -> str:
         """Replace the file's text by what `change` makes of it, with no other writer in between."""
         files.private_directory(self._workspace)
-        with files.locked(self._workspace / LOCK):
+        with files.locked(self._workspace, LOCK):
             before = self.read(target)
             after = change(before)
             if after != before:
-                files.replace_text(self.path(target), after)
+                files.replace_text(self._workspace, FILES[target], after)
             return after
 
 
@@ -79,6 +75,10 @@ class MemoryService:
         warnings = [warning for target in FILES for warning in _warnings(target, texts[target])]
         memory, user = (texts[target].lstrip("\ufeff")[: LIMITS[target] * LOADED_AT_MOST] for target in FILES)
         return MemorySnapshot(memory, user, tuple(warnings))
+
+    def characters(self, target: Target) -> int:
+        """How full a file is."""
+        return len(self._store.read(target).lstrip("\ufeff"))
 
     def entries(self, target: Target) -> list[str]:
         """What a file says, entry by entry."""
@@ -153,9 +153,9 @@ def _which_is_meant(name: str, wanted: str, matches: list[str], present: list[st
 
 
 def _within(target: Target, before: str, after: str) -> str:
-    """The new text if it fits; the refusal says how large everything is and what could make room."""
+    """The new text if it fits, or is a step towards that; the refusal says what could make room."""
     limit = LIMITS[target]
-    if len(after) <= limit:
+    if len(after) <= max(limit, len(before) - 1):
         return after
     present = [block.entry for block in entries.blocks(before) if block.entry is not None]
     longest = sorted(present, key=len, reverse=True)[:3]

@@ -1,9 +1,15 @@
-"""Files that outlive crashes and other processes: whole or not at all, one writer at a time."""
+"""Files of a workspace: whole or not at all, one writer at a time, and never another file than the one named.
+
+A workspace may come from somebody else. Every file is opened by descriptor, folder by folder below the workspace: links
+are not followed, and devices, pipes and files of any size are refused instead of read.
+"""
 
 import contextlib
+import errno
 import fcntl
 import os
-import tempfile
+import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,53 +17,83 @@ from pathlib import Path
 from recollect.agent.faults import FileFault
 
 PATIENCE_SECONDS = 10.0
+MAX_BYTES = 1024 * 1024
 _POLL_SECONDS = 0.005
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Without waiting: the other end of a pipe may never come.
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_PLAIN = {errno.ELOOP: "it is a link", errno.ENXIO: "it is not a regular file"}
 
-def read_text(path: Path) -> str:
-    """The text of a file as it is, line ends included; empty if there is none."""
+
+def read_text(root: Path, *names: str) -> str:
+    """The text of a file below a folder as it is, line ends included; empty if there is none."""
+    path = root.joinpath(*names)
     try:
-        return path.read_bytes().decode()
+        with opened(root, *names) as descriptor:
+            content = _read(descriptor)
     except FileNotFoundError:
         return ""
+    except OSError as problem:
+        raise unreadable(path, problem) from problem
+    if len(content) > MAX_BYTES:
+        raise FileFault(f"{path} has more than {MAX_BYTES:,} bytes: make it shorter.")
+    try:
+        return content.decode()
     except UnicodeDecodeError as problem:
         raise FileFault(f"{path} is not UTF-8 text: save it as UTF-8.") from problem
-    except OSError as problem:
-        raise FileFault(f"{path} cannot be read: {problem.strerror}.") from problem
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_text(root: Path, name: str, text: str) -> None:
     """Put a new text in the place of the old one; a crash at any moment leaves one of the two, whole."""
     try:
-        # A link keeps pointing where its owner pointed it.
-        _replace(path.resolve(), text.encode())
+        with folder(root) as place:
+            _replace(place, name, text.encode())
     except OSError as problem:
-        raise FileFault(f"{path} cannot be written: {problem.strerror}.") from problem
+        raise unwritable(root / name, problem) from problem
 
 
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+@contextlib.contextmanager
+def opened(root: Path, *names: str, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """A descriptor of a regular file below a folder; raises OSError for anything else."""
+    with folder(root, *names[:-1]) as place:
+        descriptor = os.open(names[-1], flags | _PLAIN, 0o600, dir_fd=place)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            if path.exists():
-                os.fchmod(descriptor, path.stat().st_mode & 0o7777)
-            os.fsync(descriptor)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def folder(root: Path, *names: str) -> Iterator[int]:
+    """A descriptor of a folder. The root may be a link, because its user names it; nothing below it may."""
+    descriptor = os.open(root, _FOLDER)
+    try:
+        for name in names:
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def unreadable(path: Path, problem: OSError) -> FileFault:
+    """Why a file cannot be read."""
+    return FileFault(f"{path} cannot be read: {_why(problem)}.")
+
+
+def unwritable(path: Path, problem: OSError) -> FileFault:
+    """Why a file cannot be written."""
+    return FileFault(f"{path} cannot be written: {_why(problem)}.")
 
 
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable, which the sync of a file does not."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with folder(path) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def private_directory(path: Path) -> Path:
@@ -72,17 +108,15 @@ def private_directory(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
+def locked(root: Path, name: str, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
     """Hold a lock file alone. The system gives the lock back when its holder ends, however it ends."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise FileFault(f"{path} cannot be opened: {problem.strerror}.") from problem
-    try:
-        take_lock(descriptor, path, patience)
+    with contextlib.ExitStack() as stack:
+        try:
+            descriptor = stack.enter_context(opened(root, name, flags=os.O_RDWR | os.O_CREAT))
+        except OSError as problem:
+            raise FileFault(f"{root / name} cannot be opened: {_why(problem)}.") from problem
+        take_lock(descriptor, root / name, patience)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def take_lock(descriptor: int, path: Path, patience: float = PATIENCE_SECONDS) -> None:
@@ -99,3 +133,34 @@ def take_lock(descriptor: int, path: Path, patience: float = PATIENCE_SECONDS) -
             time.sleep(_POLL_SECONDS)
         else:
             return
+
+
+def _read(descriptor: int) -> bytes:
+    """The content, or one byte more than is allowed."""
+    content = bytearray()
+    while len(content) <= MAX_BYTES and (piece := os.read(descriptor, MAX_BYTES + 1 - len(content))):
+        content += piece
+    return bytes(content)
+
+
+def _replace(place: int, name: str, content: bytes) -> None:
+    new = f".{name}.{secrets.token_hex(8)}.new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600, dir_fd=place)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            with contextlib.suppress(FileNotFoundError):
+                os.fchmod(descriptor, stat.S_IMODE(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode))
+            os.fsync(descriptor)
+        os.rename(new, name, src_dir_fd=place, dst_dir_fd=place)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=place)
+        raise
+    os.fsync(place)
+
+
+def _why(problem: OSError) -> str:
+    """A folder that is a link is no folder to the system, which says so of files, too."""
+    return _NOT_PLAIN.get(problem.errno or 0) or problem.strerror or type(problem).__name__

@@ -11,7 +11,7 @@ from recollect.agent.config import GatewayConfig
 
 Operation = Literal["search", "add", "flush"]
 Category = Literal[
-    "timeout", "connection", "unauthorized", "http_error", "invalid_json", "invalid_response", "too_large"
+    "timeout", "connection", "unauthorized", "http_error", "invalid_json", "invalid_response", "too_large", "stopped"
 ]
 
 # A hundred results of a few pages each; whoever sends more is not the gateway.

@@ -1,17 +1,21 @@
 """The second memory: what the gateway recalls before a run, and what it is given after one. Best effort, audited."""
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from recollect.agent.config import GatewayConfig, MemoryConfig
-from recollect.agent.gateway_client import GatewayClient, GatewayError
-from recollect.agent.reference import SYSTEM_RULE, message, reduced
+from recollect.agent.gateway_client import Category, GatewayClient, GatewayError
+from recollect.agent.reference import SYSTEM_RULE, reduced, reference
 
 # The contract's name for the agent's side of a turn.
 ASSISTANT = "beaver"
+# Whoever waits for the gateway may stop waiting; what became of the request is not known then.
+STOPPED: Category = "stopped"
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +26,9 @@ class AuditEvent:
 
     name: str
     payload: dict[str, Any]
+
+
+Record = Callable[[AuditEvent], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +62,82 @@ class MemoryGatewayService:
         except GatewayError as problem:
             return RecallOutcome((), AuditEvent("memory_gateway_recall_failed", _failure(problem)))
         usable = [result for entry in found if (result := reduced(entry, self._config.user_key))][: self._config.top_k]
-        text = message(usable)
-        payload = {"scopes": list(self._config.scope), "result_count": len(usable)}
-        return RecallOutcome(
-            () if text is None else (ReferenceMessage(text),), AuditEvent("memory_gateway_recall_succeeded", payload)
-        )
+        made = reference(usable)
+        payload = {
+            "scopes": list(self._config.scope),
+            "result_count": made.shown if made else 0,
+            "received_count": len(found),
+            "shortened_count": made.shortened if made else 0,
+        }
+        messages = (ReferenceMessage(made.text),) if made else ()
+        return RecallOutcome(messages, AuditEvent("memory_gateway_recall_succeeded", payload))
+
+    def recall_stopped(self) -> AuditEvent:
+        """For a run that ends while the gateway is being asked."""
+        return AuditEvent("memory_gateway_recall_failed", {"operation": "search", "category": STOPPED})
 
     async def persist_after_run(
-        self, session_id: str, prompt: str, answer: str, asked_at_ms: int, answered_at_ms: int
+        self,
+        session_id: str,
+        prompt: str,
+        answer: str,
+        asked_at_ms: int,
+        answered_at_ms: int,
+        record: Record | None = None,
     ) -> tuple[AuditEvent, ...]:
-        """Give the gateway the prompt and the answer, and nothing else; then wait until they can be recalled."""
+        """Give the gateway the prompt and the answer, and nothing else; then wait until they can be recalled.
+
+        `record` gets each event when it happens, also that of a step in which this is cancelled.
+        """
         chat = f"chat:{session_id}"
-        asked = max(1, asked_at_ms)
-        messages = [
-            {"sender_id": self._config.user_id, "role": "user", "timestamp": asked, "content": prompt},
-            # A clock that was set back during the run does not turn the order round.
-            {
-                "sender_id": ASSISTANT,
-                "role": "assistant",
-                "timestamp": max(asked + 1, answered_at_ms),
-                "content": answer,
-            },
-        ]
-        try:
-            await self._client.add(chat, messages)
-        except GatewayError as problem:
-            return (AuditEvent("memory_gateway_add_failed", {"session_id": chat} | _failure(problem)),)
+        told: list[AuditEvent] = []
+
+        async def happened(event: AuditEvent) -> None:
+            told.append(event)
+            if record:
+                await record(event)
+
+        messages = self._turn(prompt, answer, asked_at_ms, answered_at_ms)
         added = AuditEvent("memory_gateway_add_succeeded", {"session_id": chat, "message_count": len(messages)})
-        return added, await self._flush(chat)
+        if await self._step("add", self._client.add(chat, messages), {"session_id": chat}, added, happened):
+            flushed = AuditEvent("memory_gateway_flush_succeeded", {"session_id": chat})
+            known = {"session_id": chat, "add_succeeded": True}
+            await self._step("flush", self._client.flush(chat), known, flushed, happened)
+        return tuple(told)
+
+    def _turn(self, prompt: str, answer: str, asked_at_ms: int, answered_at_ms: int) -> list[dict[str, Any]]:
+        """The two messages of a turn. A clock that was set back during the run does not turn their order round."""
+        asked = max(1, asked_at_ms)
+        answered = max(asked + 1, answered_at_ms)
+        return [
+            {"sender_id": self._config.user_id, "role": "user", "timestamp": asked, "content": prompt},
+            {"sender_id": ASSISTANT, "role": "assistant", "timestamp": answered, "content": answer},
+        ]
+
+    async def _step(
+        self,
+        operation: str,
+        call: Awaitable[None],
+        known: dict[str, Any],
+        succeeded: AuditEvent,
+        happened: Record,
+    ) -> bool:
+        """One call, and the event that says what became of it."""
+        failed = f"memory_gateway_{operation}_failed"
+        try:
+            await call
+        except GatewayError as problem:
+            await happened(AuditEvent(failed, known | _failure(problem)))
+            return False
+        except asyncio.CancelledError:
+            await happened(AuditEvent(failed, known | {"operation": operation, "category": STOPPED}))
+            raise
+        await happened(succeeded)
+        return True
 
     async def close(self) -> None:
         """Let go of the connections."""
         await self._client.close()
-
-    async def _flush(self, chat: str) -> AuditEvent:
-        try:
-            await self._client.flush(chat)
-        except GatewayError as problem:
-            payload = {"session_id": chat, "add_succeeded": True} | _failure(problem)
-            return AuditEvent("memory_gateway_flush_failed", payload)
-        return AuditEvent("memory_gateway_flush_succeeded", {"session_id": chat})
 
 
 def open_gateway(

@@ -1,20 +1,21 @@
 """The composition root of the agent: builds everything a run needs from the configuration; nothing else wires."""
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 
 from recollect.agent import files
-from recollect.agent.config import AgentConfig, ConfigurationError, ProviderConfig
-from recollect.agent.curated import FILES, LIMITS, MemoryService, MemoryStore
-from recollect.agent.faults import AgentError
+from recollect.agent.config import AgentConfig, ProviderConfig, checked
+from recollect.agent.curated import FILES, LIMITS, MemoryService, MemoryStore, Target
+from recollect.agent.faults import AgentError, FileFault
 from recollect.agent.gateway_service import MemoryGatewayService, open_gateway
 from recollect.agent.loop import AgentLoop
 from recollect.agent.memory_tool import MemoryTool
 from recollect.agent.messages import Provider
 from recollect.agent.providers.offline import OfflineProvider
+from recollect.agent.secret import Secret
 from recollect.agent.session_search import SessionSearch, SessionSearchTool
 from recollect.agent.sessions import SessionStore
 from recollect.agent.skills import SkillLibrary
@@ -42,10 +43,7 @@ class EngineLoadResult:
             "memory": {
                 "mode": memory.mode,
                 "explicit": memory.explicit,
-                "curated": {
-                    name: {"characters": len(self.memory_service.snapshot().text(target)), "limit": LIMITS[target]}
-                    for target, name in FILES.items()
-                },
+                "curated": {name: self._curated_status(target) for target, name in FILES.items()},
                 "gateway": self._gateway_status(),
             },
             "provider": {"name": self.config.provider.name, "model": self.provider.model},
@@ -54,6 +52,12 @@ class EngineLoadResult:
             "workspace": str(self.config.workspace),
             "warnings": list(self.warnings),
         }
+
+    def _curated_status(self, target: Target) -> dict[str, Any]:
+        try:
+            return {"characters": self.memory_service.characters(target), "limit": LIMITS[target]}
+        except FileFault as problem:
+            return {"fault": str(problem), "limit": LIMITS[target]}
 
     def _gateway_status(self) -> dict[str, Any]:
         gateway = self.config.memory.gateway
@@ -93,7 +97,7 @@ class EngineLoader:
 
     def load(self) -> EngineLoadResult:
         """Everything, or an error in a sentence. Curated memory does not depend on the gateway in any way."""
-        config = self._config
+        config = replace(self._config, memory=checked(self._config.memory))
         workspace = files.private_directory(config.workspace)
         memory = MemoryService(MemoryStore(workspace))
         warnings = memory.snapshot().warnings
@@ -101,20 +105,26 @@ class EngineLoader:
         skills = SkillLibrary.load(workspace / "skills")
         tools = Toolbox([MemoryTool(memory), SessionSearchTool(SessionSearch(sessions))])
         provider = self._provider or open_provider(config.provider)
-        gateway = self._open_gateway()
-        loop = AgentLoop(provider, memory, gateway, sessions, skills, tools, config.provider.max_tool_rounds)
+        gateway = open_gateway(config.memory, self._gateway_transport)
+        rounds, credentials = config.provider.max_tool_rounds, _credentials(config)
+        loop = AgentLoop(provider, memory, gateway, sessions, skills, tools, rounds, credentials)
         return EngineLoadResult(
-            config, memory, gateway, sessions, skills, tools, provider, loop, (*warnings, *skills.warnings)
+            config,
+            memory,
+            gateway,
+            sessions,
+            skills,
+            tools,
+            provider,
+            loop,
+            (*config.warnings, *warnings, *skills.warnings),
         )
 
-    def _open_gateway(self) -> MemoryGatewayService | None:
-        """What is explicit must work, also in a configuration that no file was read for."""
-        memory = self._config.memory
-        if memory.mode == "curated":
-            return None
-        if memory.explicit and memory.gateway is None:
-            raise ConfigurationError("memory.mode is hybrid, which needs memory.gateway: set it, or take curated")
-        return open_gateway(memory, self._gateway_transport)
+
+def _credentials(config: AgentConfig) -> list[Secret]:
+    """What must not be said aloud."""
+    user_key = config.memory.gateway.user_key if config.memory.gateway else None
+    return [secret for secret in (user_key, config.provider.api_key) if secret]
 
 
 def open_provider(config: ProviderConfig) -> Provider:

@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
+import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from recollect.agent.context import MAX_HISTORY_MESSAGES, ContextBuilder
 from recollect.agent.curated import MemoryService, MemorySnapshot
 from recollect.agent.faults import AgentError, ProviderError, Refused
 from recollect.agent.gateway_service import AuditEvent, MemoryGatewayService
-from recollect.agent.messages import Finish, Finished, Message, Provider, TextDelta, ToolCall
+from recollect.agent.messages import Finish, Finished, Message, Provider, Quote, TextDelta, ToolCall
+from recollect.agent.secret import Secret
 from recollect.agent.sessions import SessionEvent, SessionStore, now_ms
 from recollect.agent.skills import Skill, SkillLibrary
 from recollect.agent.tools import Run, Toolbox
@@ -22,6 +24,12 @@ TOOL_LIMIT_ANSWER = (
 )
 EMPTY_ANSWER = "The model gave an empty answer. Ask again, perhaps in other words."
 DECLINED_ANSWER = "The model declined to answer."
+
+RECALLING = "Asking the memory gateway"
+PERSISTING = "Storing this turn in the memory gateway"
+# A shorter credential may be a word; to take it out of what is said would spoil the text.
+SHORTEST_CREDENTIAL = 8
+CREDENTIAL_TYPED = "The prompt held a credential of the configuration: it was replaced by ***."
 
 Show = Callable[[str], None]
 
@@ -36,23 +44,24 @@ class AgentRunResult:
     tool_rounds: int
     tools_called: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was shown as an answer, and what is kept of it: the two differ where memory is quoted."""
+
+    text: str = ""
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
     """One answer of the model: its text, and the calls it waits for."""
 
-    text: str
+    said: _Said
     calls: tuple[ToolCall, ...]
     reason: Finish
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """What the model will see, and the events that say so."""
-
-    messages: tuple[Message, ...]
-    events: tuple[SessionEvent, ...]
 
 
 class AgentLoop:
@@ -67,6 +76,7 @@ class AgentLoop:
         skills: SkillLibrary,
         tools: Toolbox,
         max_tool_rounds: int,
+        credentials: Sequence[Secret] = (),
     ) -> None:
         self._provider = provider
         self._memory = memory
@@ -75,105 +85,134 @@ class AgentLoop:
         self._skills = skills
         self._tools = tools
         self._max_tool_rounds = max_tool_rounds
+        self._credentials = [secret for secret in credentials if len(secret.reveal()) >= SHORTEST_CREDENTIAL]
         self._context = ContextBuilder()
 
-    async def run(self, session_id: str | None, prompt: str, show: Show | None = None) -> AgentRunResult:
-        """Answer a prompt in a session, which a new id or none begins; `show` gets the text as it comes."""
+    async def run(
+        self, session_id: str | None, prompt: str, show: Show | None = None, progress: Show | None = None
+    ) -> AgentRunResult:
+        """Answer a prompt in a session, which a new id or none begins.
+
+        `show` gets the text as it comes, `progress` the name of each step that may keep the user waiting.
+        """
+        typed, prompt = prompt, self._without_credentials(prompt)
         _check(prompt)
         skills = self._skills.activated(prompt)
         run = Run(session_id or self._sessions.new_id(), secrets.token_hex(8))
         asked_at = now_ms()
-        prepared = await self._prepare(run, prompt, skills)
-        asked = SessionEvent.message(run.run_id, "user", prompt, asked_at)
-        await self._record(run, [asked, *prepared.events])
+        snapshot, history = await asyncio.to_thread(self._known, run.session_id)
+        await self._record(run, _asked(run, prompt, asked_at, skills))
         try:
-            result = await self._work(run, prepared.messages, skills, show or _show_nobody)
+            references = await self._recall(run, prompt, progress or _show_nobody)
+            messages = self._context.build_messages(
+                snapshot,
+                prompt,
+                skills=skills,
+                references=references,
+                history=history,
+                gateway_rule=self._gateway.system_rule if self._gateway else None,
+            )
+            result, kept = await self._work(run, messages, skills, show or _show_nobody)
         except (Exception, asyncio.CancelledError) as problem:
             await self._record(run, [SessionEvent.hidden(run.run_id, "run_failed", _failure(problem))])
             raise
+        kept = self._without_credentials(kept)
         answered_at = max(now_ms(), asked_at)
-        await self._record(run, [SessionEvent.message(run.run_id, "assistant", result.answer, answered_at)])
+        await self._record(run, [SessionEvent.message(run.run_id, "assistant", kept, answered_at)])
         if self._gateway:
-            told = await self._gateway.persist_after_run(run.session_id, prompt, result.answer, asked_at, answered_at)
-            await self._record(run, [_audit(run, event) for event in told])
-        return result
+            (progress or _show_nobody)(PERSISTING)
+            await self._gateway.persist_after_run(
+                run.session_id, prompt, kept, asked_at, answered_at, lambda event: self._audit(run, event)
+            )
+        return replace(result, warnings=(*snapshot.warnings, *([CREDENTIAL_TYPED] if typed != prompt else [])))
 
-    async def _prepare(self, run: Run, prompt: str, skills: Sequence[Skill]) -> _Prepared:
-        snapshot, history = await asyncio.to_thread(self._known, run.session_id)
-        events = (
-            [SessionEvent.hidden(run.run_id, "skills_activated", {"names": [s.name for s in skills]})] if skills else []
-        )
-        references: tuple[str, ...] = ()
-        if self._gateway:
+    async def _recall(self, run: Run, prompt: str, progress: Show) -> tuple[str, ...]:
+        """What the gateway recalls; what became of the request is recorded before anything else happens."""
+        if not self._gateway:
+            return ()
+        progress(RECALLING)
+        try:
             recalled = await self._gateway.recall_before_run(run.session_id, prompt)
-            references = tuple(message.text for message in recalled.messages)
-            events.append(_audit(run, recalled.event))
-        messages = self._context.build_messages(
-            snapshot,
-            prompt,
-            skills=skills,
-            references=references,
-            history=history,
-            gateway_rule=self._gateway.system_rule if self._gateway else None,
-        )
-        return _Prepared(messages, tuple(events))
+        except asyncio.CancelledError:
+            await self._audit(run, self._gateway.recall_stopped())
+            raise
+        await self._audit(run, recalled.event)
+        return tuple(message.text for message in recalled.messages)
 
     def _known(self, session_id: str) -> tuple[MemorySnapshot, list[SessionEvent]]:
         return self._memory.snapshot(), self._sessions.recent(session_id, MAX_HISTORY_MESSAGES)
 
     async def _work(
         self, run: Run, messages: tuple[Message, ...], skills: Sequence[Skill], show: Show
-    ) -> AgentRunResult:
-        """Ask, do what the model asks for, and ask again, until it asks for nothing more or the limit is reached."""
+    ) -> tuple[AgentRunResult, str]:
+        """Ask, do what the model asks for, and ask again, until it asks for nothing more or the limit is reached.
+
+        Returns the result, and what is kept of the answer.
+        """
         called: list[str] = []
-        said = ""
+        said = _Said()
         names = tuple(skill.name for skill in skills)
         for rounds in range(self._max_tool_rounds + 1):
             reply = await self._ask(messages, show)
-            said = reply.text or said
+            said = reply.said if reply.said.text else said
             if not reply.calls or reply.reason not in ("stop", "tools"):
                 # A model may answer first and then put something into memory, without another word.
-                answer = said or _shown(show, DECLINED_ANSWER if reply.reason == "refused" else EMPTY_ANSWER)
+                if not said.text:
+                    said = _shown(show, DECLINED_ANSWER if reply.reason == "refused" else EMPTY_ANSWER)
                 reason = "stop" if reply.reason == "tools" else reply.reason
-                return AgentRunResult(run.session_id, answer, reason, rounds, tuple(called), names)
-            if reply.text:
+                return AgentRunResult(run.session_id, said.text, reason, rounds, tuple(called), names), said.kept
+            if reply.said.text:
                 show("\n\n")
             if rounds == self._max_tool_rounds:
                 break
             messages = (*messages, *await self._do(run, reply))
             called += [call.name for call in reply.calls]
-        answer = _shown(show, TOOL_LIMIT_ANSWER.format(rounds=self._max_tool_rounds))
-        return AgentRunResult(run.session_id, answer, "tool_limit", self._max_tool_rounds, tuple(called), names)
+        said = _shown(show, TOOL_LIMIT_ANSWER.format(rounds=self._max_tool_rounds))
+        return AgentRunResult(
+            run.session_id, said.text, "tool_limit", self._max_tool_rounds, tuple(called), names
+        ), said.kept
 
     async def _ask(self, messages: tuple[Message, ...], show: Show) -> _Reply:
         pieces: list[str] = []
+        kept: list[str] = []
         calls: list[ToolCall] = []
         reason: Finish | None = None
         async with contextlib.aclosing(self._provider.stream(messages, self._tools.specs)) as events:
             async for event in events:
                 match event:
-                    case TextDelta(text):
+                    case TextDelta(text) | Quote(text):
                         pieces.append(text)
-                        show(_encodable(text))
+                        kept.append(event.kept if isinstance(event, Quote) else text)
+                        show(_storable(text))
                     case ToolCall():
-                        calls.append(event)
+                        calls.append(_storable_call(event))
                     case Finished():
                         reason = event.reason
         if reason is None:
             raise ProviderError(f"The answer of {self._provider.model} broke off before its end: try again.")
-        return _Reply(_encodable("".join(pieces)).strip(), tuple(calls), reason)
+        said = _Said(_storable("".join(pieces)).strip(), _storable("".join(kept)).strip())
+        return _Reply(said, tuple(calls), reason)
 
     async def _do(self, run: Run, reply: _Reply) -> list[Message]:
         """Call the tools, one after the other, and leave a hidden record of each call."""
-        messages = [Message("assistant", reply.text, "tools", reply.calls)]
+        messages = [Message("assistant", reply.said.text, "tools", reply.calls)]
         events = []
         for call in reply.calls:
             result = await self._tools.call(call, run)
-            messages.append(Message("tool", result.text, "tools", (), call.id, result.is_error))
-            payload = {"name": call.name, "arguments": call.arguments, "result": result.text, "error": result.is_error}
+            text = _storable(result.text)
+            messages.append(Message("tool", text, "tools", (), call.id, result.is_error))
+            payload = {"name": call.name, "arguments": call.arguments, "result": text, "error": result.is_error}
             events.append(SessionEvent.hidden(run.run_id, "tool_called", payload))
         await self._record(run, events)
         return messages
+
+    def _without_credentials(self, text: str) -> str:
+        for secret in self._credentials:
+            text = secret.removed_from(text)
+        return text
+
+    async def _audit(self, run: Run, event: AuditEvent) -> None:
+        await self._record(run, [SessionEvent.hidden(run.run_id, event.name, event.payload)])
 
     async def _record(self, run: Run, events: Sequence[SessionEvent]) -> None:
         await asyncio.to_thread(self._sessions.append, run.session_id, events)
@@ -184,26 +223,41 @@ def _check(prompt: str) -> None:
         raise Refused("The prompt is empty: say something.")
     if len(prompt) > MAX_PROMPT_CHARACTERS:
         raise Refused(f"The prompt has {len(prompt):,} characters, more than the limit of {MAX_PROMPT_CHARACTERS:,}.")
-    if _encodable(prompt) != prompt:
+    if "\0" in prompt:
+        raise Refused("The prompt holds a NUL character, which cannot be stored: take it out.")
+    if _storable(prompt) != prompt:
         raise Refused("The prompt is not valid UTF-8: it holds half of a surrogate pair.")
 
 
-def _encodable(text: str) -> str:
-    """The text with halves of surrogate pairs joined, or replaced where the other half is missing."""
+def _asked(run: Run, prompt: str, at_ms: int, skills: Sequence[Skill]) -> list[SessionEvent]:
+    names = [skill.name for skill in skills]
+    activated = [SessionEvent.hidden(run.run_id, "skills_activated", {"names": names})] if names else []
+    return [SessionEvent.message(run.run_id, "user", prompt, at_ms), *activated]
+
+
+def _storable(text: str) -> str:
+    """The text without NUL, with halves of surrogate pairs joined, or replaced where the other half is missing."""
+    text = text.replace("\0", "")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _shown(show: Show, text: str) -> str:
+def _storable_call(call: ToolCall) -> ToolCall:
+    """A call that every provider can be shown again. JSON may hold half a surrogate pair behind an escape, too."""
+    arguments = _storable(call.arguments)
+    with contextlib.suppress(ValueError, RecursionError):
+        written = json.dumps(json.loads(arguments), ensure_ascii=False)
+        if _storable(written) != written:
+            arguments = _storable(written)
+    return ToolCall(_storable(call.id), _storable(call.name), arguments)
+
+
+def _shown(show: Show, text: str) -> _Said:
     show(text)
-    return text
+    return _Said(text, text)
 
 
 def _show_nobody(text: str) -> None:
     """For callers that wait for the whole answer."""
-
-
-def _audit(run: Run, event: AuditEvent) -> SessionEvent:
-    return SessionEvent.hidden(run.run_id, event.name, event.payload)
 
 
 def _failure(problem: BaseException) -> dict[str, str]:

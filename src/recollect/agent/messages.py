@@ -48,6 +48,14 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """A piece of the answer that repeats memory or a tool: shown as it is; the session and the gateway keep `kept`."""
+
+    text: str
+    kept: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReasoningDelta:
     """A piece of what the model thinks aloud; it is neither shown nor kept."""
 
@@ -61,7 +69,7 @@ class Finished:
     reason: Finish
 
 
-Event = TextDelta | ReasoningDelta | ToolCall | Finished
+Event = TextDelta | Quote | ReasoningDelta | ToolCall | Finished
 
 
 class Provider(Protocol):

@@ -73,20 +73,19 @@ class SessionSearch:
         return _ranked(matches, count, length / count if count else 1.0)[:limit]
 
     def _turns(self, without_run: str | None) -> Iterator[Turn]:
+        """Each question with the answer of its own run: runs of one session may overlap."""
         for session_id in self._sessions.ids():
-            asked: Turn | None = None
+            waiting: dict[str, Turn] = {}
             for event in self._sessions.events(session_id):
                 if not event.context_visible or event.run_id == without_run:
                     continue
                 if event.role == "user":
-                    if asked:
-                        yield asked
-                    asked = Turn(session_id, event.at_ms, event.content)
-                elif event.role == "assistant" and asked:
+                    if event.run_id in waiting:
+                        yield waiting[event.run_id]
+                    waiting[event.run_id] = Turn(session_id, event.at_ms, event.content)
+                elif event.role == "assistant" and (asked := waiting.pop(event.run_id, None)):
                     yield Turn(session_id, asked.at_ms, asked.asked, event.content)
-                    asked = None
-            if asked:
-                yield asked
+            yield from waiting.values()
 
 
 def terms(text: str, *, common: bool = True) -> list[str]:

@@ -12,7 +12,7 @@ MAX_ACTIVE = 3
 COMMAND = re.compile(r"/skill(?:\s+(?P<name>\S+))?(?:\s|$)")
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$\n?", re.M | re.S)
-_FIELD = re.compile(r"^(?P<name>name|description|triggers)[ \t]*:[ \t]*(?P<value>.*?)[ \t\r]*$", re.M)
+_FIELD = re.compile(r"^(?P<name>name|description|triggers)[ \t]*:(?P<value>.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SkillLibrary:
         warnings: list[str] = []
         for path in sorted([*folder.glob("*.md"), *folder.glob("*/SKILL.md")]):
             try:
-                skill = _skill(path)
+                skill = _skill(folder, path)
             except (FileFault, Refused) as problem:
                 warnings.append(f"A skill is left out: {problem}")
                 continue
@@ -70,12 +70,12 @@ def _calls(prompt: str, skill: Skill) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.I) for word in skill.triggers)
 
 
-def _skill(path: Path) -> Skill:
-    text = files.read_text(path)
+def _skill(folder: Path, path: Path) -> Skill:
+    text = files.read_text(folder.parent, *path.relative_to(folder.parent).parts)
     if len(text) > MAX_CHARACTERS:
         raise Refused(f"{path} has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}.")
     front = _FRONT_MATTER.match(text)
-    fields = dict(_FIELD.findall(front["fields"])) if front else {}
+    fields = {name: value.strip() for name, value in _FIELD.findall(front["fields"])} if front else {}
     body = (text[front.end() :] if front else text).strip()
     name = fields.get("name") or (path.parent.name if path.name == "SKILL.md" else path.stem)
     if not _NAME.fullmatch(name):

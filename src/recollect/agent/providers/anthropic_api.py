@@ -90,8 +90,11 @@ class AnthropicProvider:
         )
         calls: dict[int, tuple[str, str, list[str]]] = {}
         reason: Finish | None = None
+        kind = response.response.headers.get("Content-Type", "")
+        began = False
         async with response as events:
             async for event in events:
+                began = True
                 match event.type:
                     case "content_block_start" if event.content_block.type == "tool_use":
                         calls[event.index] = (event.content_block.id, event.content_block.name, [])
@@ -110,7 +113,7 @@ class AnthropicProvider:
                     case "message_stop" if reason:
                         yield Finished(reason)
                         return
-        raise failures.broke_off(NAME)
+        raise failures.ended(NAME, began, kind)
 
 
 def _conversation(messages: Iterable[Message]) -> list[MessageParam]:

@@ -42,6 +42,11 @@ def unreadable(name: str) -> ProviderError:
     return ProviderError(f"The answer of {name} cannot be read: check that the address speaks its protocol.")
 
 
+def ended(name: str, began: bool, kind: str) -> ProviderError:
+    """A stream without an end. A web page or plain JSON is none to begin with: the address is another server's."""
+    return broke_off(name) if began or kind.startswith("text/event-stream") else unreadable(name)
+
+
 def gave_up(name: str, said: str | None, key: Secret | None) -> ProviderError:
     """An error in the midst of an answer."""
     told = f" It says: {_one_line(said, key)}" if said else ""

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
 from recollect.agent import entries
-from recollect.agent.messages import Event, Finished, Message, TextDelta, ToolCall, ToolSpec
+from recollect.agent.messages import Event, Finished, Message, Quote, TextDelta, ToolCall, ToolSpec
 
 MAX_SHOWN = 10
 SHOWN = 300
@@ -18,17 +18,18 @@ HELP = (
     "No model is configured, so this answer is put together from memory alone. "
     "Try: remember that ..., remember about me ..., replace X with Y, forget X, search X."
 )
-_CURATED = re.compile(r'^<curated_memory file="(?P<file>[^"]+)">\n(?P<text>.*?)\n</curated_memory>$', re.M | re.S)
+# What the session and the gateway keep of such answers. The texts themselves are in memory already.
+KEPT_ANSWER = "Answered from memory, without a model."
+KEPT_RESULT = "Answered by a tool, without a model."
+_OPENING, _NAME_ENDS, _CLOSING = '<curated_memory file="', '">\n', "\n</curated_memory>"
 _TARGETS = {"MEMORY.md": "memory", "USER.md": "user"}
 _EMPTY = "(empty)"
 
-_COMMANDS = (
-    re.compile(r"remember\s+about\s+me(?:\s+that|\s*:)?\s+(?P<about_me>.+)", re.I | re.S),
-    re.compile(r"remember(?:\s+that|\s*:)?\s+(?P<fact>.+)", re.I | re.S),
-    re.compile(r"replace\s+(?P<old>.+?)\s+with\s+(?P<new>.+)", re.I | re.S),
-    re.compile(r"forget(?:\s+that|\s+about|\s*:)?\s+(?P<gone>.+)", re.I | re.S),
-    re.compile(r"search(?:\s+for|\s*:)?\s+(?P<query>.+)", re.I | re.S),
-)
+# Words that name no entry, and words with which a question begins that only sounds like a command.
+_PRONOUNS = frozenset(("it", "this", "that", "these", "those", "them", "me", "us", "all", "everything", "anything"))
+_ASKING = frozenset(("when", "what", "who", "whom", "whose", "how", "where", "why", "which", "whether", "if"))
+_UNCLEAR = "Say which entry is meant, by some words that stand in it."
+_NOT_THERE = "No entry of memory holds these words."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,16 @@ class _Memories:
         )
         return chosen[0] if len(chosen) == 1 else None
 
+    def holding(self, text: str) -> list[tuple[str, str]]:
+        """Target and text of the entries that hold some whole words."""
+        words = re.compile(_whole(text), re.I)
+        return [
+            (_TARGETS.get(file, "memory"), entry)
+            for file, said in self.curated.items()
+            for entry in said
+            if words.search(entry)
+        ]
+
     def _file_of(self, text: str) -> str | None:
         wanted = text.casefold()
         return next((file for file, said in self.curated.items() if any(wanted in e.casefold() for e in said)), None)
@@ -69,60 +80,104 @@ class OfflineProvider:
     async def stream(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> AsyncGenerator[Event, None]:
         """A call for a command, the results of calls once they are there, and what memory holds for anything else."""
         if results := [message.content for message in messages if message.role == "tool"]:
-            text = "\n".join(results)
-        else:
-            known = _known(messages)
-            prompt = next((message.content for message in messages if message.kind == "prompt"), "")
-            call = _command(prompt.strip(), known)
-            if call and call.name in {tool.name for tool in tools}:
-                yield call
-                yield Finished("tools")
-                return
-            text = _answer(known)
-        for piece in re.findall(r"\s*\S+", text):
-            yield TextDelta(piece)
+            yield Quote("\n".join(results), KEPT_RESULT)
+            yield Finished("stop")
+            return
+        known = _known(messages)
+        prompt = next((message.content for message in messages if message.kind == "prompt"), "")
+        reply = _command(prompt.strip(), known)
+        if isinstance(reply, ToolCall) and reply.name in {tool.name for tool in tools}:
+            yield reply
+            yield Finished("tools")
+            return
+        yield TextDelta(reply) if isinstance(reply, str) else Quote(_answer(known), KEPT_ANSWER)
         yield Finished("stop")
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def _command(prompt: str, known: _Memories) -> ToolCall | None:
-    for pattern in _COMMANDS:
-        if match := pattern.fullmatch(prompt):
-            return _call(match.groupdict(), known)
+def _command(prompt: str, known: _Memories) -> ToolCall | str | None:
+    """The call that a command asks for, or a sentence if it cannot be done; None if the prompt is no command."""
+    verb, rest = _first_word(prompt)
+    match verb.casefold():
+        case "remember":
+            return _remember(prompt, rest)
+        case "replace":
+            return _replace(rest, known)
+        case "forget":
+            return _forget(_without(rest, "that", "about"), known)
+        case "search":
+            query = _without(rest, "for")
+            return _call("session_search", query=query) if query else None
     return None
 
 
-def _call(words: dict[str, str], known: _Memories) -> ToolCall:
-    match words:
-        case {"about_me": text}:
-            arguments = {"action": "add", "target": "user", "content": text}
-        case {"fact": text}:
-            arguments = {"action": "add", "target": "memory", "content": text}
-        case {"old": old, "new": new}:
-            # Without an entry that is meant, the tool refuses and says why.
-            entry = known.entry_of(old)
-            content = new if entry is None else _substituted(entry, old, new)
-            arguments = {
-                "action": "replace",
-                "target": known.target_of(old),
-                "old_text": entry or old,
-                "content": content,
-            }
-        case {"gone": text}:
-            # A sentence's full stop is seldom part of what is to be forgotten.
-            text = text.rstrip(".!") or text
-            arguments = {"action": "remove", "target": known.target_of(text), "old_text": text}
-        case _:
-            return ToolCall("offline_1", "session_search", json.dumps({"query": words["query"]}))
-    return ToolCall("offline_1", "memory", json.dumps(arguments))
+def _remember(prompt: str, rest: str) -> ToolCall | None:
+    about, fact = _first_word(rest)
+    me, about_me = _first_word(fact)
+    if (about.casefold(), me.casefold()) == ("about", "me"):
+        text, target = _without(about_me, "that"), "user"
+    else:
+        text, target = _without(rest, "that"), "memory"
+        said_outright = text != rest or prompt[len("remember") :].lstrip().startswith(":")
+        # "Remember when we went to Paris?" asks.
+        if not said_outright and (prompt.endswith("?") or about.casefold() in _ASKING):
+            return None
+    return _call("memory", action="add", target=target, content=text) if text else None
+
+
+def _replace(rest: str, known: _Memories) -> ToolCall | str | None:
+    """Without an entry that is meant, the tool refuses and says why."""
+    parts = re.split(r"\swith\s", rest, maxsplit=1, flags=re.I)
+    old, new = (parts[0].strip(), parts[1].strip()) if len(parts) == 2 else ("", "")
+    if not old or not new:
+        return None
+    if old.casefold() in _PRONOUNS:
+        return _UNCLEAR
+    entry = known.entry_of(old)
+    content = new if entry is None else _substituted(entry, old, new)
+    target = known.target_of(old)
+    return _call("memory", action="replace", target=target, old_text=entry or old, content=content)
+
+
+def _forget(text: str, known: _Memories) -> ToolCall | str | None:
+    """By whole words only: to forget "it" must not take the kitchen along. A full stop is seldom part of an entry."""
+    text = text.rstrip(".!") or text
+    if not text:
+        return None
+    if text.casefold() in _PRONOUNS:
+        return _UNCLEAR
+    found = known.holding(text)
+    if not found:
+        return _NOT_THERE
+    target, entry = found[0]
+    return _call("memory", action="remove", target=target, old_text=entry if len(found) == 1 else text)
+
+
+def _call(tool: str, **arguments: str) -> ToolCall:
+    return ToolCall("offline_1", tool, json.dumps(arguments))
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """A text's first word without a colon, and the rest."""
+    word, *rest = text.split(None, 1) or [""]
+    following = rest[0] if rest else ""
+    if ":" not in word:
+        return word, following.removeprefix(":").lstrip()
+    word, _, after = word.partition(":")
+    return word, f"{after} {following}".strip()
+
+
+def _without(text: str, *leading: str) -> str:
+    """A text without one of some words at its beginning."""
+    word, rest = _first_word(text)
+    return rest if word.casefold() in leading and rest else text
 
 
 def _substituted(entry: str, old: str, new: str) -> str:
     """The entry with `new` for every `old` in it: as written, else in any case, else inside of words, too."""
-    anywhere = re.escape(old)
-    whole = rf"(?<!\w){anywhere}(?!\w)"
+    anywhere, whole = re.escape(old), _whole(old)
     for pattern, flags in ((whole, re.NOFLAG), (whole, re.I), (anywhere, re.I)):
         text, found = re.subn(pattern, lambda _: new, entry, flags=flags)
         if found:
@@ -130,15 +185,27 @@ def _substituted(entry: str, old: str, new: str) -> str:
     return entry
 
 
+def _whole(text: str) -> str:
+    """A pattern of a text that is no part of longer words."""
+    return rf"(?<!\w){re.escape(text)}(?!\w)"
+
+
 def _known(messages: tuple[Message, ...]) -> _Memories:
     system = "\n".join(message.content for message in messages if message.kind == "system")
     curated = {
-        match["file"]: [block.entry for block in entries.blocks(match["text"]) if block.entry is not None]
-        for match in _CURATED.finditer(system)
-        if match["text"] != _EMPTY
+        file: [block.entry for block in entries.blocks(text) if block.entry is not None]
+        for file, text in _curated(system)
+        if text != _EMPTY
     }
     recalled = [text for message in messages if message.kind == "reference" for text in _recalled(message.content)]
     return _Memories(curated, recalled)
+
+
+def _curated(system: str) -> Iterator[tuple[str, str]]:
+    """The blocks of the system prompt: file and text."""
+    for block in system.split(_OPENING)[1:]:
+        file, _, rest = block.partition(_NAME_ENDS)
+        yield file, rest.partition(_CLOSING)[0]
 
 
 def _recalled(reference: str) -> Iterator[str]:
@@ -146,7 +213,7 @@ def _recalled(reference: str) -> Iterator[str]:
     for line in reference.splitlines():
         text = str(json.loads(line).get("text", "")) if line.startswith("{") else ""
         # The gateway keeps answers, too: repeating them would make each longer than the last.
-        if text and not text.startswith((RECALLED, CURATED, NOTHING)):
+        if text and not text.startswith((RECALLED, CURATED, NOTHING, KEPT_ANSWER, KEPT_RESULT)):
             yield text
 
 

@@ -83,6 +83,7 @@ class OpenAiProvider:
             extra_body={self._limit: self._config.max_tokens},
         )
         answer = _Answer()
+        kind = response.response.headers.get("Content-Type", "")
         async with response as chunks:
             try:
                 async for chunk in chunks:
@@ -91,7 +92,7 @@ class OpenAiProvider:
             except openai.APIConnectionError:
                 raise failures.broke_off(NAME) from None
         if answer.reason is None:
-            raise failures.broke_off(NAME)
+            raise failures.ended(NAME, answer.began, kind)
         for call in answer.calls():
             yield call
         yield Finished(answer.reason)
@@ -103,10 +104,12 @@ class _Answer:
     def __init__(self) -> None:
         self._calls: dict[int, dict[str, str]] = {}
         self.reason: Finish | None = None
+        self.began = False
 
     def read(self, chunk: ChatCompletionChunk) -> list[Event]:
         """The text of a chunk; its fragments of calls are kept for the end."""
         events: list[Event] = []
+        self.began = True
         for choice in chunk.choices[:1]:
             delta = choice.delta
             if thought := (delta.model_extra or {}).get("reasoning_content"):

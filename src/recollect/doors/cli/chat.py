@@ -5,8 +5,9 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from recollect import logs
 from recollect.agent.config import AgentConfig, ConfigurationError, load_config
 from recollect.agent.faults import AgentError, Refused
 from recollect.agent.loader import EngineLoader, EngineLoadResult
+from recollect.agent.loop import PERSISTING
 from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
 
 HELP = """\
@@ -23,7 +25,13 @@ HELP = """\
 /skills         list the skills
 /skill NAME ... use a skill for this prompt
 /status         show what runs
-/quit           leave (Ctrl-D does, too; Ctrl-C stops an answer)"""
+/quit           leave (Ctrl-D does, too; Ctrl-C stops an answer)
+//word ...      ask something that begins with a slash and one word"""
+
+# One word behind a slash; "/etc/hosts, what is it?" is a question.
+_COMMAND = re.compile(r"/[a-z]+")
+CUT = "The answer was cut at the limit of its length: raise provider.maxTokens, or ask it to go on."
+STOPPED_STORING = "Stopped. The answer is kept; the memory gateway may not have it."
 
 # What a terminal obeys instead of showing. Answers may quote text that others wrote.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -36,9 +44,8 @@ def run(config: Path | None, workspace: Path | None, session: str | None, messag
     with _as_ours(), asyncio.Runner() as runner:
         runtime = EngineLoader(_configured(config, workspace)).load()
         try:
-            for warning in runtime.warnings:
-                click.echo(f"Warning: {warning}", err=True)
             chat = Chat(runtime, runner, session)
+            chat.warn(runtime.warnings)
             chat.say(message) if message is not None else chat.converse()
         finally:
             runner.run(runtime.close())
@@ -51,6 +58,10 @@ class Chat:
         self._runtime = runtime
         self._runner = runner
         self._session = session
+        self._announced = session is not None
+        self._warned: set[str] = set()
+        self._waiting = Waiting()
+        self._line_ended = True
         self._at_terminal = sys.stdin.isatty()
         self._commands: dict[str, Callable[[], None]] = {
             "/help": lambda: click.echo(HELP),
@@ -60,12 +71,28 @@ class Chat:
         }
 
     def say(self, prompt: str) -> None:
-        """One prompt and its answer, which is all that standard output gets."""
-        result = self._runner.run(self._runtime.loop.run(self._session, prompt, _show))
-        click.echo()
-        if self._session is None:
-            click.echo(f"Session {result.session_id}", err=True)
-        self._session = result.session_id
+        """One prompt and its answer, which is all that standard output gets.
+
+        The session is chosen beforehand: one whose first prompt fails goes on with the next.
+        """
+        self._session = self._session or self._runtime.sessions.new_id()
+        self._line_ended = False
+        try:
+            result = self._runner.run(self._runtime.loop.run(self._session, prompt, self._show, self._step))
+        finally:
+            self._waiting.clear()
+            self._announce(self._session)
+        self._end_line()
+        if result.finish_reason == "length":
+            click.echo(CUT, err=True)
+        self.warn(result.warnings)
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Each once: files may be edited while the chat goes on."""
+        for warning in warnings:
+            if warning not in self._warned:
+                click.echo(f"Warning: {warning}", err=True)
+        self._warned |= set(warnings)
 
     def converse(self) -> None:
         """Read and answer, line by line, until the end of the input."""
@@ -73,21 +100,44 @@ class Chat:
         for line in self._lines():
             if line in ("/quit", "/exit"):
                 break
-            if line.startswith("/") and line.split()[0] != "/skill":
-                self._commands.get(line, self._unknown)()
+            if _COMMAND.fullmatch(line) and line != "/skill":
+                self._attempt(self._commands.get(line, self._unknown))
             elif line:
-                self._answer(line)
+                self._attempt(partial(self.say, line[1:] if line.startswith("//") else line))
         if self._at_terminal:
             click.echo("Bye.")
 
-    def _answer(self, prompt: str) -> None:
-        """A failed or interrupted answer is no reason to leave."""
+    def _attempt(self, action: Callable[[], None]) -> None:
+        """A failed or interrupted answer is no reason to leave, nor is a file that cannot be read."""
         try:
-            self.say(prompt)
+            action()
         except AgentError as problem:
             click.echo(f"\nrecollect: {problem}", err=True)
         except KeyboardInterrupt:
-            click.echo("\nStopped.", err=True)
+            click.echo(f"\n{STOPPED_STORING if self._waiting.was(PERSISTING) else 'Stopped.'}", err=True)
+
+    def _show(self, text: str) -> None:
+        self._waiting.clear()
+        click.echo(_visible(text), nl=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+    def _step(self, step: str) -> None:
+        if step == PERSISTING:
+            self._end_line()
+        self._waiting.tell(step)
+
+    def _end_line(self) -> None:
+        """An answer ends with its line, which the user need not wait for the gateway to see."""
+        if not self._line_ended:
+            click.echo()
+        self._line_ended = True
+
+    def _announce(self, session: str) -> None:
+        """Name a new session as soon as something is in it."""
+        if not self._announced and self._runtime.sessions.exists(session):
+            click.echo(f"Session {session}", err=True)
+            self._announced = True
 
     def _lines(self) -> Iterator[str]:
         if self._at_terminal:
@@ -104,7 +154,7 @@ class Chat:
             click.echo(f"{where} The model is {self._runtime.provider.model}. /help lists the commands.")
 
     def _begin(self) -> None:
-        self._session = None
+        self._session, self._announced = None, False
         click.echo("A new session.")
 
     def _list_skills(self) -> None:
@@ -114,17 +164,37 @@ class Chat:
             click.echo(f"No skills. Put Markdown files into {self._runtime.config.workspace / 'skills'}.")
 
     def _unknown(self) -> None:
-        click.echo("There is no such command; /help lists them.", err=True)
+        click.echo("There is no such command; /help lists them. To ask it, begin with two slashes.", err=True)
+
+
+class Waiting:
+    """A line at the terminal that says what the user is waiting for, and goes when there is something to see."""
+
+    def __init__(self) -> None:
+        self._shown = self._last = ""
+
+    def tell(self, step: str) -> None:
+        """Show a step."""
+        self.clear()
+        self._last = step
+        if sys.stderr is not None and sys.stderr.isatty():
+            self._shown = f"{step} ..."
+            click.echo(self._shown, nl=False, err=True)
+
+    def clear(self) -> None:
+        """Overwrite the line; not every terminal knows how to erase one."""
+        if self._shown:
+            click.echo(f"\r{' ' * len(self._shown)}\r", nl=False, err=True)
+            self._shown = ""
+
+    def was(self, step: str) -> bool:
+        """Whether this was the last step."""
+        return self._last == step
 
 
 def _configured(path: Path | None, workspace: Path | None) -> AgentConfig:
     config = load_config(path)
     return dataclasses.replace(config, workspace=workspace.absolute()) if workspace else config
-
-
-def _show(text: str) -> None:
-    click.echo(_visible(text), nl=False)
-    sys.stdout.flush()
 
 
 def _visible(text: str) -> str:
