@@ -10,6 +10,7 @@ import uvicorn
 
 from recollect.doors.mcp.server import RecollectServer, http_routes
 from recollect.doors.rest.app import create_app
+from recollect.doors.rest.server import configured
 from recollect.engine import Engine
 
 
@@ -36,7 +37,7 @@ async def listening(engine: Engine, host: str = "127.0.0.1") -> AsyncIterator[st
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
-        server = _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on"))
+        server = _Server(configured(app, engine.settings))
         serving = asyncio.create_task(server._serve([listener]))
         ready = asyncio.create_task(server.ready.wait())
         try:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.logs import JsonFormatter, NameRequest, TextFormatter, handling, redact, request_id
+from recollect.logs import BoundRepeats, JsonFormatter, NameRequest, TextFormatter, handling, redact, request_id
 
 
 def record(message: str, **fields: object) -> logging.LogRecord:
@@ -85,3 +85,20 @@ async def test_every_line_of_a_request_names_it_and_no_other_line_does(written: 
         ("after", None),
     }
     assert request_id() is None
+
+
+def test_a_fault_that_repeats_is_written_a_few_times_and_then_counted() -> None:
+    bound = BoundRepeats(at_once=3, seconds=10)
+
+    def written(message: str, at: float, level: int = logging.ERROR) -> logging.LogRecord | None:
+        line = record(message, created=at, levelno=level)
+        return line if bound.filter(line) else None
+
+    assert [written("out of descriptors\nTraceback ...", 0.1 * n) is not None for n in range(6)] == [True] * 3 + [
+        False
+    ] * 3
+    assert written("something else", 1) is not None
+    assert all(written("GET /health 200", 1, logging.INFO) for _ in range(20))
+    later = written("out of descriptors\nTraceback ...", 20)
+    assert later is not None
+    assert "left_out=3" in TextFormatter().format(later)

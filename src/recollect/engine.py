@@ -5,7 +5,7 @@ from typing import Self
 
 from recollect import settings as environment
 from recollect import tasks
-from recollect.errors import Misconfigured
+from recollect.errors import Misconfigured, Unavailable
 from recollect.flows.access import Access
 from recollect.flows.adopting import Adopting
 from recollect.flows.capabilities import Capabilities
@@ -138,7 +138,7 @@ class Engine:
         """Short-term windows, long-term memories, the gateway, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
         removal = Removal(capabilities)
-        store = self._window_store(removal)
+        self._window_store = store = self._open_window_store(removal)
         self.windows = ContextWindow(
             store,
             Summarising(self.llm),
@@ -179,7 +179,7 @@ class Engine:
             self.indexer.start()
             self.maintenance.start(self.embeddings.sweep)
 
-    def _window_store(self, removal: Removal) -> WindowStore:
+    def _open_window_store(self, removal: Removal) -> WindowStore:
         redis_url = self.settings.redis_url
         if redis_url is None:
             return LogWindows(self.database, self.remember, self.capabilities, removal)
@@ -223,3 +223,11 @@ class Engine:
     async def health(self) -> ServerVersions:
         """Ask the database something; raises when it does not answer."""
         return await check_server(self.database)
+
+    async def degraded(self) -> str | None:
+        """What is set up and does not answer, though the database does, in a sentence; None if all is well."""
+        try:
+            await self._window_store.ping()
+        except Unavailable:
+            return "Redis does not answer (RECOLLECT_REDIS_URL): until it does, short-term memory is not available"
+        return None

@@ -16,6 +16,9 @@ _NAMED_SECRET = re.compile(
 )
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
+# Of repeated lines that are told apart; kinds are few unless a message is made of what callers say.
+MAX_KINDS = 1000
+
 _request_id: ContextVar[str | None] = ContextVar("recollect_request_id", default=None)
 
 
@@ -42,6 +45,33 @@ class NameRequest(logging.Filter):
         if current is not None and not hasattr(record, "request_id"):
             record.request_id = current
         return True
+
+
+class BoundRepeats(logging.Filter):
+    """Lets a few warnings of one kind through in a while, and counts the others: a fault that repeats fills no disk.
+
+    The next line of the kind tells how many were left out.
+    """
+
+    def __init__(self, at_once: int = 10, seconds: float = 10.0) -> None:
+        super().__init__()
+        self._at_once = at_once
+        self._seconds = seconds
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        kind = (record.name, str(record.msg).partition("\n")[0][:80])
+        began, count = self._seen.get(kind, (record.created, 0))
+        if record.created - began >= self._seconds:
+            if count > self._at_once:
+                record.left_out = count - self._at_once
+            began, count = record.created, 0
+        if len(self._seen) >= MAX_KINDS:
+            self._seen.clear()
+        self._seen[kind] = (began, count + 1)
+        return count < self._at_once
 
 
 def redact(text: str) -> str:
@@ -89,4 +119,5 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     handler.addFilter(NameRequest())
+    handler.addFilter(BoundRepeats())
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,12 +1,13 @@
 """Every setting, typed, read once from the environment with the prefix RECOLLECT_."""
 
+import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from recollect import checks
 from recollect.errors import Misconfigured
@@ -16,6 +17,14 @@ PREFIX = "RECOLLECT_"
 
 # Variables of our own tools, which the product does not read.
 NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
+
+
+def _listed(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+# In the environment: a, b, c
+Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class Settings(BaseSettings):
@@ -98,6 +107,15 @@ class Settings(BaseSettings):
     rate_limit_per_minute: int | None = Field(
         None, ge=1, description="Requests that one key may make a minute, in each server process; unlimited without it"
     )
+    require_key: bool = Field(
+        False, description="Whether HTTP requests always need a key, also on loopback and in a namespace without keys"
+    )
+    trusted_proxies: Listed = Field(
+        (), description="Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas"
+    )
+    cors_origins: Listed = Field(
+        (), description="Origins whose pages may call over HTTP from a browser, separated by commas; * for all"
+    )
     redis_url: SecretStr | None = Field(None, description="Optional Redis or Valkey for short-term buffers")
     stm_strategy: Literal["sliding_window", "token_threshold"] = Field(
         "sliding_window",
@@ -138,6 +156,23 @@ class Settings(BaseSettings):
     def _names_a_provider(cls, value: str | None) -> str | None:
         if value is not None and not re.fullmatch(r"(openai|anthropic):\S+", value):
             raise ValueError("write openai:MODEL or anthropic:MODEL")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            try:
+                ipaddress.ip_network(each)
+            except ValueError:
+                raise ValueError("write addresses or networks, as in 127.0.0.1, 10.0.0.0/8") from None
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(each != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", each) for each in value):
+            raise ValueError("write origins, as in https://app.example.org, without a path; or *")
         return value
 
     _namespace_is_usable = field_validator("namespace")(checks.namespace)

@@ -172,7 +172,7 @@ def test_nothing_leaves_unless_an_endpoint_is_set(
     with serving(**endpoint if disabled else {"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) as (url, process):
         with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
             assert client.get("/ready").status_code == 200
-            assert client.get("/metrics").status_code == (503 if disabled else 200)
+            assert client.get("/metrics").status_code == (501 if disabled else 200)
         process.terminate()
         process.communicate(timeout=30)
     assert collector.received == []
@@ -253,5 +253,5 @@ def test_without_the_extra_a_server_serves_and_says_what_metrics_need(settings: 
         url = process.stdout.readline().split()[-1]
         assert httpx.get(f"{url}/ready").status_code == 200
         answer = httpx.get(f"{url}/metrics")
-        assert answer.status_code == 503
+        assert answer.status_code == 501
         assert "pip install 'recollect[telemetry]'" in answer.json()["detail"]

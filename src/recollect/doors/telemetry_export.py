@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from recollect import __version__, tasks, telemetry
 from recollect.engine import Engine
-from recollect.errors import Misconfigured, RecollectError, Unavailable
+from recollect.errors import Misconfigured, RecollectError
 
 TRACES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 METRICS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
@@ -72,12 +72,18 @@ async def _stop_all(stops: list[Callable[[], Any]]) -> None:
     await asyncio.gather(*(tasks.in_thread(stop) for stop in stops))
 
 
+def missing() -> str | None:
+    """Why this process keeps no figures for /metrics, in a sentence; None if it does."""
+    if _Scraped.write is not None:
+        return None
+    if _disabled():
+        return "This server keeps no metrics, because OTEL_SDK_DISABLED is set: unset it and start the server again"
+    return f"Metrics are an extra that is not installed: {INSTALL}, then start the server again"
+
+
 async def scrape(engine: Engine) -> tuple[bytes, str]:
     """The figures of this process, and the type of their text."""
-    if _Scraped.write is None:
-        raise Unavailable(
-            f"This server keeps no figures: it needs the extra `telemetry`, {INSTALL}, and not OTEL_SDK_DISABLED"
-        )
+    assert _Scraped.write is not None, missing()
     await _measure(engine)
     return _Scraped.write()
 

@@ -113,6 +113,10 @@ class Access:
         """Whether anybody could be let in by a key."""
         return await self._keys.guard_anything(self._database)
 
+    async def keys_elsewhere(self, namespace: str, limit: int) -> dict[str, int]:
+        """How many keys in use other namespaces have, by namespace; for operators."""
+        return await self._keys.elsewhere(self._database, namespace, limit)
+
     async def _create(self, namespace: str, prefix: str, label: str | None, user_id: str | None) -> NewKey:
         key_id = secrets.token_hex(4)
         secret = f"{prefix}_{key_id}_{secrets.token_urlsafe(32)}"

@@ -43,6 +43,9 @@ class WindowStore(Protocol):
     async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """Those of some sessions, or of all, that it keeps outside the database."""
 
+    async def ping(self) -> None:
+        """Ask whatever it needs besides the database; raises when that does not answer."""
+
 
 class LogWindows:
     """Windows over the log: what is added here is there through every door, and compaction destroys nothing."""
@@ -104,6 +107,9 @@ class LogWindows:
         """None: the log is in the database."""
         return []
 
+    async def ping(self) -> None:
+        """The database is all it needs."""
+
 
 class BufferedWindows:
     """Windows in Redis, which hold their messages themselves: a summary takes the place of what it stands for."""
@@ -150,6 +156,10 @@ class BufferedWindows:
         if session_ids is None:
             return sorted(await self._buffers.names(namespace))
         return [name for name in session_ids if await self._buffers.exists(namespace, name)]
+
+    async def ping(self) -> None:
+        """Ask Redis."""
+        await self._buffers.ping()
 
 
 def _item(message: Windowed) -> tuple[str, str]:

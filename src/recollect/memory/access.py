@@ -14,6 +14,7 @@ class _Sql(Queries, file="access.sql"):
     guards: Query
     find: Query
     any_guards: Query
+    elsewhere: Query
     count_of_user: Query
     remove_of_user: Query
 
@@ -70,6 +71,12 @@ class Keys:
         """Whether there is a key at all."""
         async with database.unscoped() as connection:
             return bool(await connection.fetchval(_Sql.any_guards.text))
+
+    async def elsewhere(self, database: Database, namespace: str, limit: int) -> dict[str, int]:
+        """Other namespaces with keys in use, and how many."""
+        async with database.unscoped() as connection:
+            rows = await connection.fetch(_Sql.elsewhere.text, namespace, limit)
+        return {row["namespace"]: row["keys"] for row in rows}
 
     async def count_of_user(self, db: Statements, user_id: str) -> int:
         """How many keys a user has or had."""

@@ -30,6 +30,15 @@ select namespace, id, user_id from api_keys where digest = $1 and revoked_at is 
 -- Whether any namespace has a key.
 select exists (select from api_keys where user_id is null and revoked_at is null) as guarded;
 
+-- elsewhere
+-- Other namespaces that have keys in use, and how many; for operators.
+select namespace, count(*) as keys
+from api_keys
+where namespace <> $1 and revoked_at is null
+group by namespace
+order by namespace
+limit $2;
+
 -- count_of_user
 -- How many keys a user has, revoked ones too.
 select count(*) as keys from api_keys where namespace = $1 and user_id = $2;

@@ -1,5 +1,6 @@
 """Buffers: ordered items in Redis or Valkey, one sorted set a buffer; the only code that talks to Redis."""
 
+import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import Self, cast
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from recollect.errors import Misconfigured, Unavailable
@@ -17,8 +19,11 @@ from recollect.storage.sql import Queries, Query
 NOT_INITIALIZED = "Redis not initialized"
 
 _CONNECTIONS = 20
-_CONNECT_SECONDS = 3.0
-_ANSWER_SECONDS = 15.0
+
+# Redis answers in milliseconds, or it hangs: then a caller is told soon, and is not made to wait twice.
+_CONNECT_SECONDS = 2.0
+_ANSWER_SECONDS = 4.0
+_PING_SECONDS = 1.0
 
 # A connection that was idle while Redis restarted fails once. What is sent twice is done once.
 _RETRIES = 1
@@ -57,7 +62,7 @@ class Buffers:
                 timeout=_ANSWER_SECONDS,
                 socket_connect_timeout=_CONNECT_SECONDS,
                 socket_timeout=_ANSWER_SECONDS,
-                retry=Retry(NoBackoff(), _RETRIES),
+                retry=Retry(NoBackoff(), _RETRIES, supported_errors=(RedisConnectionError,)),
                 decode_responses=True,
             )
         except ValueError:
@@ -71,6 +76,12 @@ class Buffers:
     async def close(self) -> None:
         """Return every connection."""
         await self._redis.aclose()
+
+    async def ping(self) -> None:
+        """Ask Redis something; raises when it does not answer."""
+        with _translated():
+            async with asyncio.timeout(_PING_SECONDS):
+                await self._redis.ping()
 
     async def append(self, namespace: str, name: str, items: Sequence[Item]) -> None:
         """Add items at the end, next to each other."""

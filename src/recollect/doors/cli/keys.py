@@ -4,6 +4,10 @@ import click
 
 from recollect.doors.cli.one_command import with_engine
 from recollect.engine import Engine
+from recollect.memory.access import Key
+
+# Of other namespaces, by name.
+SHOWN = 20
 
 
 def create(namespace: str | None, label: str | None) -> None:
@@ -15,14 +19,27 @@ def create(namespace: str | None, label: str | None) -> None:
 
 
 def show(namespace: str | None) -> None:
-    """Print a table of keys, without their secrets."""
-    keys = with_engine(lambda engine: engine.access.keys(namespace or engine.settings.namespace))
+    """Print a table of keys, without their secrets; beside it, which namespace it is of and which others have some."""
+    name, keys, elsewhere = with_engine(lambda engine: _keys(engine, namespace or engine.settings.namespace))
+    if keys:
+        click.echo(f"Keys of the namespace {name}:", err=True)
     for key in keys:
         state = "revoked" if key.revoked_at else "in use"
         whose = f"gateway user {key.user_id}" if key.user_id else key.label or ""
         click.echo(f"{key.id}  {key.created_at:%Y-%m-%d %H:%M}  {state:<8} {whose}".rstrip())
     if not keys:
-        click.echo("There are no keys: `recollect keys create` makes one.", err=True)
+        click.echo(f"There are no keys in the namespace {name}: `recollect keys create` makes one.", err=True)
+    if elsewhere:
+        listed = ", ".join(f"{other} ({count})" for other, count in list(elsewhere.items())[:SHOWN])
+        more = " and more" if len(elsewhere) > SHOWN else ""
+        click.echo(
+            f"Others have keys, too: {listed}{more}. `recollect keys list --namespace NAME` shows them.", err=True
+        )
+
+
+async def _keys(engine: Engine, namespace: str) -> tuple[str, list[Key], dict[str, int]]:
+    elsewhere = await engine.access.keys_elsewhere(namespace, SHOWN + 1)
+    return namespace, await engine.access.keys(namespace), elsewhere
 
 
 def revoke(namespace: str | None, key_id: str) -> None:

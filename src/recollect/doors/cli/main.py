@@ -34,11 +34,12 @@ def cli() -> None:
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Server processes.")
 @click.option("--toolsets", help="MCP tools to offer: core, context, cognitive, separated by commas.  [default: all]")
-def serve(host: str | None, port: int | None, workers: int, toolsets: str | None) -> None:
+@click.option("--require-key", is_flag=True, help="Let nobody in without a key, also on loopback.")
+def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
     """Start the server, REST and MCP on one port, and the embedded database if no other is set."""
     from recollect.doors.cli.serve import run
 
-    run(host, port, workers, toolsets)
+    run(host, port, workers, toolsets, require_key)
 
 
 @cli.command()

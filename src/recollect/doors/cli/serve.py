@@ -17,16 +17,19 @@ from recollect.doors.loopback import is_loopback
 from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import PATH, RecollectServer, http_routes, quiet_sdk
 from recollect.doors.rest.app import create_app
+from recollect.doors.rest.server import configured
 from recollect.engine import Engine
 from recollect.errors import Misconfigured
 from recollect.settings import Settings
 from recollect.storage.opening import place
 
 
-def run(host: str | None, port: int | None, workers: int, names: str | None) -> None:
-    """Serve until a signal stops it; requests in flight finish first."""
+def run(host: str | None, port: int | None, workers: int, names: str | None, require_key: bool) -> None:
+    """Serve until a signal stops it; requests in flight have a moment to finish."""
     chosen = toolsets.chosen(names)
     settings = environment.load()
+    if require_key:
+        settings = settings.model_copy(update={"require_key": True})
     logs.configure(settings.log_level, settings.log_format)
     telemetry_export.check()
     host = host or settings.host
@@ -59,15 +62,7 @@ async def _serve(
             yield
 
     app = create_app(engine, http_routes(mcp), running, listener.getsockname()[0])
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-    )
-    await _AnnouncingServer(config, started).serve(sockets=[listener])
+    await _AnnouncingServer(configured(app, settings), started).serve(sockets=[listener])
 
 
 async def _rehearse(settings: Settings, host: str) -> None:
@@ -93,6 +88,8 @@ class _AnnouncingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            for listener in sockets or []:
+                listener.listen(BACKLOG)  # the server below lets as few wait as it accepts at once
             # What is loaded by now stays: the collector need not look through it again for every few requests.
             gc.collect()
             gc.freeze()
@@ -122,9 +119,6 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from problem
     return listener
 
-
-# Longer than clients keep an idle connection: else one may be closed just as the next request is sent on it.
-KEEP_ALIVE_SECONDS = 75
 
 # Clients that connect at once wait here instead of being turned away.
 BACKLOG = 2048

@@ -58,6 +58,9 @@ async def _look(settings: Settings) -> _Found:
         engine = await Engine.open(settings.model_copy(update={"indexer": False}))
         try:
             report = await engine.status.report(settings.namespace)
+            degraded = await engine.degraded()
+            if degraded is not None:
+                report = dataclasses.replace(report, attention=[*report.attention, degraded])
         finally:
             await engine.close()
     return _Found(settings.namespace, newest, newest, report, report.attention)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from recollect import __version__
@@ -12,6 +13,9 @@ from recollect.doors.rest import docs, document, gateway, health, ltm, metrics, 
 from recollect.doors.rest.gate import Gate
 from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
+
+# What a page of another origin may read of an answer besides its body.
+EXPOSED_HEADERS = ("Retry-After", "X-Next-Cursor", "X-Recollect-Degraded", "X-Request-ID")
 
 DESCRIPTION = (
     "Memory for AI agents. On loopback and without keys every request is served; otherwise send "
@@ -59,4 +63,13 @@ def create_app(
     app.router.routes.extend(routes)
     app.add_middleware(Paths)
     app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
+    if engine.settings.cors_origins:
+        # Around the gate: a browser asks first without a key, and reads a refusal only with these headers.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=engine.settings.cors_origins,
+            allow_methods=["DELETE", "GET", "PATCH", "POST", "PUT"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED_HEADERS,
+        )
     return app

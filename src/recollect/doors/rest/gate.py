@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,17 +14,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import logs, telemetry
-from recollect.doors.loopback import is_loopback
-from recollect.doors.rest import problems
+from recollect.doors.loopback import host_is_loopback, origin_is_loopback
+from recollect.doors.rest import body_limits, problems
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
 from recollect.identifiers import uuid7
-
-# The largest request: two texts of 16 MB each, with metadata, some of it escaped.
-MAX_BODY_BYTES = 64 * 1024 * 1024
-
-# A client that sends nothing for so long is gone, or wishes us ill.
-MAX_SILENCE_SECONDS = 30.0
 
 # Routes that need no key, because they say nothing of anybody's memory.
 PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
@@ -55,15 +49,6 @@ _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 log = logging.getLogger("recollect.requests")
 
 
-class Turned(Exception):
-    """A request that is not let in."""
-
-    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.headers = dict(headers or {})
-
-
 @dataclass(slots=True)
 class _Bucket:
     """How many requests a key may still make; it fills up evenly."""
@@ -82,9 +67,10 @@ class Gate:
         self._app = app
         self._with_user_key = with_user_key
         self._engine = engine
-        self._on_loopback = on_loopback
+        self._may_be_open = on_loopback and not engine.settings.require_key
         self._per_minute = engine.settings.rate_limit_per_minute
         self._buckets: dict[str, _Bucket] = {}
+        self._unknown_senders = body_limits.UnknownSenders()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -98,12 +84,20 @@ class Gate:
     async def _serve(self, request: "_Request", headers: Headers, receive: Receive, send: Send) -> None:
         scope = request.scope
         try:
-            _check_length(headers)
+            if body_limits.is_too_large(headers.get("content-length", "")):
+                raise HTTPException(413, body_limits.TOO_LARGE)
             namespace = await self._admitted(scope, headers)
             scope.setdefault("state", {}).update(namespace=namespace, request_id=request.id)
-            await self._app(scope, _bounded(receive), request.answering(send))
-        except (Turned, RecollectError) as refusal:
+            body = body_limits.bounded(receive)
+            if namespace is None and scope["path"] in self._with_user_key:
+                body = await self._unknown_senders.introduced(body, self._engine.access.user_of)
+            request.scope = _as_get(scope)
+            await self._app(request.scope, body, request.answering(send))
+        except (HTTPException, RecollectError) as refusal:
             await _refused(refusal)(scope, receive, request.answering(send))
+        except asyncio.CancelledError:
+            # The server stops and has waited long enough. Nobody above waits for this task but the server.
+            await request.cut_off(receive, send)
         except ClientDisconnect:
             log.debug("a client left before its request was whole", extra={"request_id": request.id})
         except Exception:  # the last one who can answer in the contract's shape
@@ -115,19 +109,23 @@ class Gate:
 
     async def _admitted(self, scope: Scope, headers: Headers) -> str | None:
         """The namespace that a request may see; None where a route needs none."""
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and token.strip():
-            return await self._by_key(token.strip(), _address(scope))
         path = scope["path"]
+        if _is_public(path):
+            return None
+        try:
+            key = _key_in(headers)
+        except AccessDenied:
+            self._spend(_address(scope))
+            raise
+        if key is not None:
+            return await self._by_key(key, _address(scope))
         if path in self._with_user_key:
             self._spend(_address(scope))
             return None
-        if path in PUBLIC or path.startswith(ASSETS):
-            return None
         return await self._without_key(headers)
 
-    async def _by_key(self, token: str, address: str) -> str:
-        credential = await self._engine.access.credential(token)
+    async def _by_key(self, key: str, address: str) -> str:
+        credential = await self._engine.access.credential(key)
         if credential is None or credential.user_id is not None:
             self._spend(address)
             raise AccessDenied("The key is not valid: it is unknown, revoked, or not a key of a namespace")
@@ -137,16 +135,16 @@ class Gate:
     async def _without_key(self, headers: Headers) -> str:
         """On loopback a namespace without keys is open; a page of another site must not reach it through a browser."""
         namespace = self._engine.settings.namespace
-        if not self._on_loopback or not await self._engine.access.is_open(namespace):
+        if not self._may_be_open or not await self._engine.access.is_open(namespace):
             raise AccessDenied(
                 "A key is needed: send the header Authorization: Bearer KEY, with one of `recollect keys`"
             )
-        for name, status in (("host", 421), ("origin", 403)):
-            address = headers.get(name)
-            if address is not None and not is_loopback(_host_of(address)):
-                raise Turned(
-                    status, f"Without a key, {name.title()} must be an address of loopback, not {address[:100]!r}"
-                )
+        for host in headers.getlist("host"):
+            if not host_is_loopback(host):
+                raise _not_loopback(421, "Host", host)
+        for origin in headers.getlist("origin"):
+            if not origin_is_loopback(origin) and origin not in self._engine.settings.cors_origins:
+                raise _not_loopback(403, "Origin", origin)
         self._spend(f"open:{namespace}")
         return namespace
 
@@ -161,7 +159,7 @@ class Gate:
         bucket.at = now
         if bucket.left < 1:
             wait = (1 - bucket.left) * 60 / self._per_minute
-            raise Turned(
+            raise HTTPException(
                 429,
                 f"{self._per_minute} requests a minute are allowed here: try again in {wait:.0f} seconds",
                 {"Retry-After": str(max(1, round(wait)))},
@@ -175,9 +173,11 @@ class _Request:
     def __init__(self, scope: Scope, request_id: str, began: float, span: telemetry.Incoming) -> None:
         self.id = request_id
         self.scope = scope
+        self._method = scope["method"]
         self._began = began
         self._span = span
         self._status = 0
+        self._has_length = False
 
     @property
     def is_answered(self) -> bool:
@@ -190,10 +190,18 @@ class _Request:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = message["status"]
+                self._has_length = any(name == b"content-length" for name, _ in message["headers"])
                 message["headers"] = [*message["headers"], *self._own_headers(message["headers"])]
             await send(message)
 
         return answer
+
+    async def cut_off(self, receive: Receive, send: Send) -> None:
+        """Say that the server stops, or end a stream that would go on."""
+        if not self.is_answered:
+            await problems.problem(503, _STOPPING)(self.scope, receive, self.answering(send))
+        elif not self._has_length:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _own_headers(self, given: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in given}
@@ -209,12 +217,12 @@ class _Request:
         )
         door = "mcp" if path == "/mcp" else "rest"
         seconds = time.perf_counter() - self._began
-        self._span.answered(self.scope["method"], self.scope["scheme"], path, door, self._status, seconds)
+        self._span.answered(self._method, self.scope["scheme"], path, door, self._status, seconds)
         if not log.isEnabledFor(logging.INFO):
             return
         log.info(
             "%s %s %s",
-            self.scope["method"],
+            self._method,
             path or "-",
             self._status or "no answer",
             extra={
@@ -238,50 +246,37 @@ def _request_id(headers: Headers) -> str:
     return given if _USABLE_ID.fullmatch(given) else str(uuid7())
 
 
-def _check_length(headers: Headers) -> None:
-    length = headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > MAX_BODY_BYTES:
-        raise Turned(413, _TOO_LARGE)
+def _is_public(path: str) -> bool:
+    return path in PUBLIC or path.startswith(ASSETS)
 
 
+def _as_get(scope: Scope) -> Scope:
+    """A copy, because the server leaves out the body of an answer by the method in its own."""
+    return {**scope, "method": "GET"} if scope["method"] == "HEAD" and _is_public(scope["path"]) else scope
+
+
+def _key_in(headers: Headers) -> str | None:
+    """The key that a request brings, or None if it brings nothing that might be meant as one."""
+    given = headers.getlist("authorization")
+    if not given:
+        if headers.get("x-api-key"):
+            raise AccessDenied("X-API-Key is not read here: send the key as the header Authorization: Bearer KEY")
+        return None
+    scheme, _, key = given[0].partition(" ")
+    if len(given) > 1 or scheme.lower() != "bearer" or not key.strip():
+        raise AccessDenied("The header Authorization is not usable: send it once, as Authorization: Bearer KEY")
+    return key.strip()
+
+
+def _not_loopback(status: int, name: str, value: str) -> HTTPException:
+    return HTTPException(status, f"Without a key, {name} must be an address of loopback, not {value[:100]!r}")
+
+
+_STOPPING = "The server is being stopped before this was done: ask again in a moment"
 _UNEXPECTED = "Something unexpected happened here: the log of the server has the details, by the request id"
 
-_TOO_LARGE = f"The body is larger than the limit of {MAX_BODY_BYTES // 1024 // 1024} MB: send it in several requests"
 
-
-def _bounded(receive: Receive) -> Receive:
-    """A body of a size that nobody announced is counted as it comes, and must keep coming."""
-    received = 0
-
-    async def next_part() -> Message:
-        nonlocal received
-        if received < 0:
-            return await receive()
-        try:
-            async with asyncio.timeout(MAX_SILENCE_SECONDS):
-                message = await receive()
-        except TimeoutError:
-            raise HTTPException(408, "The body did not arrive in time: send it without pauses") from None
-        received += len(message.get("body", b""))
-        if received > MAX_BODY_BYTES:
-            raise HTTPException(413, _TOO_LARGE)
-        if not message.get("more_body", False):
-            # What comes after the body is the end of the connection, for which a handler may wait as long as it likes.
-            received = -1
-        return message
-
-    return next_part
-
-
-def _host_of(address: str) -> str:
-    """The host in `host:port`, `[::1]:port` or an origin."""
-    host = address.rpartition("://")[2]
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
-
-
-def _refused(refusal: Turned | RecollectError) -> Any:
-    if isinstance(refusal, Turned):
-        return problems.problem(refusal.status, str(refusal), refusal.headers)
+def _refused(refusal: HTTPException | RecollectError) -> Any:
+    if isinstance(refusal, HTTPException):
+        return problems.problem(refusal.status_code, refusal.detail, dict(refusal.headers or {}))
     return problems.answer(refusal)

@@ -1,4 +1,4 @@
-"""`GET /health`: ok only when the database answers. `GET /ready`: the same with details, for operators."""
+"""`GET /health`: ok only when whatever is set up answers. `GET /ready`: the same with details, for operators."""
 
 from typing import Literal
 
@@ -15,9 +15,15 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """The one answer of a healthy server."""
+    """Whether a server can serve: ok, or degraded when something besides the database does not answer."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok", "degraded"] = "ok"
+    detail: str | None = Field(None, description="What does not answer; only there when something does not")
+
+    @classmethod
+    def of(cls, degraded: str | None) -> "Health":
+        """With the sentence of what does not answer."""
+        return cls(status="degraded" if degraded else "ok", detail=degraded)
 
 
 class Readiness(Health):
@@ -33,16 +39,12 @@ class Readiness(Health):
     waiting: int = Field(description="Passages of the namespace that are found by words but not yet by meaning")
 
 
-@router.get("/health", responses=responses(), openapi_extra=WITHOUT_KEY)
+@router.get("/health", responses=responses(), openapi_extra=WITHOUT_KEY, response_model_exclude_none=True)
 async def check_health(request: Request) -> Health:
-    """Whether the server can serve: it asks the database."""
+    """Whether the server can serve: it asks the database, and Redis if there is one."""
     engine: Engine = request.app.state.engine
     await engine.health()
-    return Health()
-
-
-# Load balancers ask with HEAD, which the framework does not add by itself.
-router.add_api_route("/health", check_health, methods=["HEAD"], include_in_schema=False)
+    return Health.of(await engine.degraded())
 
 
 @router.get("/ready", responses=responses())
@@ -52,6 +54,7 @@ async def get_readiness(request: Request) -> Readiness:
     versions = await caller.engine.health()
     embedder = await caller.engine.spaces.embedder(caller.namespace)
     return Readiness(
+        **Health.of(await caller.engine.degraded()).model_dump(),
         version=__version__,
         postgres=versions.postgres,
         pgvector=versions.pgvector,

@@ -1,6 +1,6 @@
 """`GET /metrics`: the figures of this process for Prometheus, behind the same gate as everything."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 
 from recollect.doors import telemetry_export
 from recollect.doors.rest.caller import calling
@@ -12,5 +12,8 @@ router = APIRouter()
 async def metrics(request: Request) -> Response:
     """Durations and counts over all namespaces, with no name of any."""
     caller = calling(request)
+    reason = telemetry_export.missing()
+    if reason is not None:
+        raise HTTPException(501, reason)
     text, kind = await telemetry_export.scrape(caller.engine)
     return Response(text, media_type=kind)
