@@ -81,7 +81,7 @@ async def test_the_key_may_come_last_in_a_body_of_moderate_length(url: str, cred
     assert 64 * 1024 < len(json.dumps(body)) < MB
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         answer = await client.post("/memories/add", json=body)
-        assert answer.json() == {"session_id": "chat:1", "added": 1000, "duplicates": 0}
+        assert answer.json()["added"] == 1000
 
 
 async def test_a_key_of_the_namespace_needs_no_order(

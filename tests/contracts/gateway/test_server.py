@@ -348,7 +348,7 @@ BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
     (SEARCH, {"app_id": " "}, "app_id is empty"),
     (SEARCH, {"project_id": "x" * 256}, "project_id"),
     (SEARCH, {"project_id": "a\x00"}, "project_id"),
-    (SEARCH, {"user_id": "x" * 100_000}, "user_id"),
+    (SEARCH, {"user_id": "x" * 10_000}, "user_id"),
     (SEARCH, {"user_id": ["anna"]}, "user_id"),
     (ADD, {"messages": []}, "messages"),
     (ADD, {"messages": {}}, "messages"),
