@@ -25,6 +25,7 @@ ACROSS_NAMESPACES = {
     "passages.waiting_anywhere",
     "access.find",
     "access.any_guards",
+    "access.elsewhere",
 }
 
 PACKAGE = Path(recollect.__file__).parent
