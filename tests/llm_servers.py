@@ -23,8 +23,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from recollect.inference import providers
+from recollect.inference.limits import Limits
 from recollect.settings import Settings
 
 DIMENSIONS = 1536
@@ -144,6 +147,12 @@ class QuickClock:
         self.waits.append(seconds)
         await asyncio.sleep(0)
         self.time += seconds
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing in this process wait for a provider: the database hands out turns by a clock that is not quick."""
+    monkeypatch.setattr(providers, "CLOCK", QuickClock())
+    monkeypatch.setattr(providers, "EMBEDDINGS", Limits(per_second=1000, at_once=30))
 
 
 @contextmanager

@@ -22,12 +22,12 @@ from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.errors import Unavailable
 from recollect.flows.golden_test import Entry
-from recollect.inference import local, openai_embedder, providers
+from recollect.inference import local, openai_embedder
 from recollect.memory.memories import Holder
 from recollect.settings import Settings
 from tests.gateway_clients import GatewayUser, new_user
 from tests.gateway_clients import said as said_by
-from tests.llm_servers import Failure, ProviderServer, QuickClock, Silence, provider_server
+from tests.llm_servers import Failure, ProviderServer, Silence, hurry, provider_server
 from tests.mcp_servers import text_of
 from tests.rest_servers import serving
 
@@ -68,7 +68,7 @@ def pooling() -> Literal["session"]:
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    monkeypatch.setattr(providers, "CLOCK", QuickClock())
+    hurry(monkeypatch)
     with provider_server() as provider:
         yield provider
 

@@ -12,11 +12,10 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.flows import embedding_switch
-from recollect.inference import providers
 from recollect.settings import Settings
 from tests.flows.talk import say_all
 from tests.flows.test_embedding_switch import by_model
-from tests.llm_servers import ProviderServer, QuickClock, provider_server
+from tests.llm_servers import ProviderServer, hurry, provider_server
 from tests.memory.test_passages import counts
 
 KILLS = 10
@@ -42,7 +41,7 @@ async def engine(
     for name, value in provider.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(embedding_switch, "GRACE", timedelta(0))
-    monkeypatch.setattr(providers, "CLOCK", QuickClock())
+    hurry(monkeypatch)
     engine = await Engine.open(Settings())
     yield engine
     await engine.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import deque
 from typing import Any, Literal, TypeVar
 
@@ -247,6 +248,7 @@ async def test_when_the_model_fails_the_words_are_kept_and_the_metadata_says_so(
         added = await engine.memories.add(namespace, f"I was {named}.", "fact", ANN, {"source": "chat"})
         assert added.memory.text == f"I was {named}."
         assert added.memory.metadata == {"source": "chat", "memory_method": "verbatim", "llm_error": named}
+        assert added.degraded == f"The language model did not condense this memory: {failure}"
 
 
 async def test_a_text_too_long_for_a_sentence_stays_as_it_is(
@@ -298,3 +300,4 @@ async def test_a_memory_whose_turn_does_not_come_in_time_is_kept_in_its_own_word
     assert first.memory.metadata == {}
     assert second.memory.text == "I like rain."
     assert second.memory.metadata == {"memory_method": "verbatim", "llm_error": "Unavailable"}
+    assert re.search(r"did not condense this memory: .* may be asked again in \d+ s", second.degraded or "")

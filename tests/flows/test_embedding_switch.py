@@ -9,13 +9,12 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, Misconfigured, Unavailable
 from recollect.flows import embedding_switch
-from recollect.inference import providers
 from recollect.memory import giants
 from recollect.memory.search import Scope
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
-from tests.llm_servers import Failure, ProviderServer, QuickClock, provider_server
+from tests.llm_servers import Failure, ProviderServer, hurry, provider_server
 from tests.memory.test_passages import counts
 
 OPENAI = "openai:text-embedding-3-small"
@@ -36,7 +35,7 @@ def provider() -> Iterator[ProviderServer]:
 def settings(settings: Settings, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name, value in provider.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(providers, "CLOCK", QuickClock())
+    hurry(monkeypatch)
     monkeypatch.setattr(embedding_switch, "GRACE", timedelta(0))
     return Settings()
 

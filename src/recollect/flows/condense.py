@@ -49,13 +49,16 @@ class Condensed:
     metadata: dict[str, str]
     same: StoredMemory | None = None
     outdated: tuple[StoredMemory, ...] = ()
+    degraded: str | None = None
+    """Why the model did not condense it."""
 
 
 def verbatim(text: str, failure: RecollectError | None = None) -> Condensed:
     """A text as it is; with a failure, the metadata says that a model should have condensed it."""
     if failure is None:
         return Condensed(text, {})
-    return Condensed(text, {"memory_method": "verbatim", "llm_error": category(failure)})
+    said = {"memory_method": "verbatim", "llm_error": category(failure)}
+    return Condensed(text, said, degraded=f"The language model did not condense this memory: {failure}")
 
 
 async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMemory]) -> Condensed:

@@ -47,7 +47,7 @@ class Added:
     what: What
     superseded: tuple[UUID, ...] = ()
     degraded: str | None = None
-    """Why it could not be embedded, so that words alone find it for now."""
+    """Why no language model condensed it, or why it could not be embedded, so that words alone find it for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,9 @@ class LongTermMemory:
         identity = Identity.of(holder, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
         draft = Draft(holder, category, condensed.text, kept, identity, origin)
-        return await self._stored(namespace, draft, condensed.outdated, metadata)
+        added = await self._stored(namespace, draft, condensed.outdated, metadata)
+        reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
+        return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
 
     async def search(
         self,

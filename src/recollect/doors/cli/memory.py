@@ -67,6 +67,8 @@ async def _memory(engine: Engine, text: str, user: str) -> UUID:
     added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
     if added.what == "existing":
         click.echo("It was known already: nothing was added.", err=True)
+    if added.degraded is not None:
+        click.echo(added.degraded, err=True)
     await give_meaning(engine.indexer, engine.settings.namespace)
     return added.memory.id
 

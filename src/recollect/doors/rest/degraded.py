@@ -1,4 +1,4 @@
-"""How an answer over HTTP says that meaning could not be asked: a header, because contracts fix the fields."""
+"""How an answer over HTTP says that a model could not be asked: a header, because contracts fix the fields."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ MAX_CHARACTERS = 500
 
 DOCUMENTED: dict[str, Any] = {
     HEADER: {
-        "description": "Present when the text could not be embedded, so that words alone count for now; says why",
+        "description": "Present when a model could not be asked, and says why: a text was not embedded, so that words "
+        "alone count for now, or a memory is stored in the caller's own words",
         "schema": {"type": "string"},
     }
 }
