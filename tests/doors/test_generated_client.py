@@ -1,0 +1,138 @@
+"""A client that openapi-python-client makes of our OpenAPI document can call every operation of it."""
+
+import asyncio
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import httpx
+import pytest
+
+from recollect.engine import Engine
+from tests.contracts.maas.test_ltm import supersede
+from tests.rest_servers import listening
+
+PACKAGE = "recollect_client"
+
+
+@pytest.fixture
+def pooling() -> Literal["session"]:
+    return "session"
+
+
+def generate(document: dict[str, Any], folder: Path) -> None:
+    """Write the client; whatever the generator would have to leave out is a failure."""
+    (folder / "openapi.json").write_text(json.dumps(document))
+    # Without formatting: nobody reads it.
+    (folder / "config.yml").write_text("post_hooks: []\n")
+    tool = Path(sys.executable).with_name("openapi-python-client")
+    options = ["--path", "openapi.json", "--output-path", PACKAGE, "--meta", "none", "--config", "config.yml"]
+    subprocess.run([str(tool), "generate", *options, "--fail-on-warning"], cwd=folder, check=True, timeout=120)
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {operation["operationId"]: operation for path in document["paths"].values() for operation in path.values()}
+
+
+class Client:
+    """Calls operations by their ids, through the functions that were generated for them."""
+
+    def __init__(self, document: dict[str, Any], url: str, key: str) -> None:
+        self._operations = operations(document)
+        package: Any = importlib.import_module(PACKAGE)
+        self._client = package.AuthenticatedClient(base_url=url, token=key)
+        self.called: set[str] = set()
+
+    async def call(self, operation_id: str, *path: str, body: Any = None, **query: Any) -> Any:
+        function = self._module(operation_id).asyncio_detailed
+        if body is not None:
+            query["body"] = inspect.signature(function).parameters["body"].annotation.from_dict(body)
+        answer = await function(*path, client=self._client, **query)
+        assert answer.status_code in (200, 201), answer.content
+        assert type(answer.parsed).__name__ not in ("NoneType", "Problem", "Faults")
+        self.called.add(operation_id)
+        return answer.parsed
+
+    def _module(self, operation_id: str) -> ModuleType:
+        (tag,) = self._operations[operation_id]["tags"]
+        return importlib.import_module(f"{PACKAGE}.api.{tag}.{operation_id}")
+
+
+async def test_a_generated_client_calls_every_operation(
+    engine: Engine, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = (await engine.access.create_key(namespace)).secret
+    monkeypatch.syspath_prepend(tmp_path)
+    async with listening(engine) as url:
+        async with httpx.AsyncClient(base_url=url) as http:
+            document = (await http.get("/openapi.json")).json()
+        await asyncio.to_thread(generate, document, tmp_path)
+        client = Client(document, url, key)
+        await use_sessions(client)
+        await use_memories(client, engine)
+        await use_gateway(client)
+        assert (await client.call("check_health")).status == "ok"
+        assert (await client.call("get_readiness")).namespace == namespace
+    assert client.called == set(operations(document))
+
+
+async def use_sessions(client: Client) -> None:
+    said = {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]}
+    assert (await client.call("add_messages", "team/7", body=said)).added == 1
+    assert (await client.call("get_messages", "team/7", limit=5)).messages[0].content == "Hello"
+    await client.call("configure_session", "team/7", body={"strategy": "token_threshold", "max_tokens": 100})
+    assert (await client.call("get_context", "team/7")).strategy == "token_threshold"
+    assert (await client.call("delete_session", "team/7")).deleted
+
+
+async def use_memories(client: Client, engine: Engine) -> None:
+    tea = {"messages": "The user likes tea.", "category": "preference", "user_id": "u", "metadata": {"source": "test"}}
+    chat = {"messages": [{"role": "user", "content": [{"type": "text", "text": "I like coffee."}]}]}
+    old, new = await client.call("add_memory", body=tea), await client.call("add_memory", body=tea | chat)
+    assert (old.user_id, old.metadata.to_dict()) == ("u", {"category": "preference", "source": "test"})
+    found = await client.call("search_memories", body={"query": "tea", "user_id": "u", "since": "2026-01-01T00:00:00Z"})
+    assert {memory.id for memory in found.results} == {old.id, new.id}
+    listed = await client.call("list_memories", user_id="u", metadata='{"source": "test"}', since=old.created_at)
+    assert [memory.id for memory in listed.results] == [new.id, old.id]
+    await supersede(engine, old.id, new.id)
+    assert (await client.call("undo_supersession", old.id)).id == old.id
+    assert (await client.call("update_memory", old.id, body={"data": "The user likes green tea."})).updated_at
+    patched = await client.call("patch_memory", old.id, body={"category": "fact", "metadata": {"source": None}})
+    assert patched.metadata.to_dict() == {"category": "fact"}
+    assert (await client.call("get_memory", old.id)).memory == "The user likes green tea."
+    assert (await client.call("delete_memory", old.id)).deleted
+    assert (await client.call("get_memory_history", old.id)).entries[-1].event == "delete"
+
+
+async def use_gateway(client: Client) -> None:
+    user_key = (await client.call("create_user", body={"user_id": "anna"})).user_key
+    anna = {"user_id": "anna", "user_key": user_key}
+    said = {"sender_id": "anna", "role": "user", "timestamp": 1780000000000, "content": "I like tea."}
+    assert (
+        await client.call("add_chat_messages", body={**anna, "session_id": "chat:1", "messages": [said]})
+    ).added == 1
+    assert (await client.call("flush_chat", body=anna | {"session_id": "chat:1"})).status == "flushed"
+    await client.call("put_resource", body=anna | {"resource_uri": "file:tea", "text": "Tea is hot."})
+    asked = {"query": "tea", "scope": ["all_user_memory"]}
+    assert len((await client.call("search_user_memories", body={**anna, **asked})).results) == 2
+    assert (await client.call("forget_user", "anna", dry_run=False)).forgotten
+
+
+async def test_names_in_the_document_are_distinct_and_every_operation_tells_its_errors(engine: Engine) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url) as http:
+        document = (await http.get("/openapi.json")).json()
+    schemas = document["components"]["schemas"]
+    assert {name: schema["title"] for name, schema in schemas.items()} == {name: name for name in schemas}
+    ids = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+    assert all(name.isidentifier() and name == name.lower() and "ltm" not in name for name in ids)
+    assert document["components"]["securitySchemes"]["Bearer"]["scheme"] == "bearer"
+    assert document["security"] == [{"Bearer": []}, {}]
+    for operation in operations(document).values():
+        assert {"401", "403", "413", "422", "429", "500", "503"} <= set(operation["responses"])
