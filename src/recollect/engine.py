@@ -19,6 +19,7 @@ from recollect.flows.forget import Forget
 from recollect.flows.gateway import Gateway
 from recollect.flows.golden_test import GoldenTest
 from recollect.flows.graph import GraphMemory
+from recollect.flows.ground_truth import GroundTruth
 from recollect.flows.importing import Importing
 from recollect.flows.indexing import Indexer
 from recollect.flows.judge import Judges, seated
@@ -126,6 +127,7 @@ class Engine:
             Legs(self.database, capabilities.search, capabilities.passages, self.spaces),
         )
         self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
+        self.ground_truth = GroundTruth(self.database, capabilities.golden, capabilities.judging, capabilities.insights)
         self.judges = Judges(
             self.database,
             capabilities.golden,

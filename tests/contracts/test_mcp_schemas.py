@@ -17,7 +17,9 @@ READ_ONLY = {
     "ping",
     "graph_query_neighbors",
     "graph_find_path",
+    "list_golden_queries",
 }
+GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
 
 
 @pytest.fixture
@@ -25,8 +27,8 @@ def tools(mcp: McpClient) -> dict[str, Tool]:
     return mcp.tools()
 
 
-def test_the_tools_are_those_of_the_contracts_and_three_of_our_own(tools: dict[str, Tool]) -> None:
-    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS]
+def test_the_tools_are_those_of_the_contracts_and_seven_of_our_own(tools: dict[str, Tool]) -> None:
+    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN]
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -42,7 +44,7 @@ def test_every_tool_has_a_title_hints_and_an_output_schema(tools: dict[str, Tool
         assert tool.annotations is not None
         assert tool.output_schema is not None
         assert tool.annotations.read_only_hint is (name in READ_ONLY)
-        assert tool.annotations.destructive_hint is (name == "forget")
+        assert tool.annotations.destructive_hint is (name in ("forget", "remove_golden_query"))
         assert tool.annotations.idempotent_hint is not None
         assert tool.annotations.open_world_hint is (name == "store_dual_judge_scores")
         assert tool.output_schema["type"] == "object"

@@ -13,7 +13,7 @@ import pytest
 
 from recollect.doors.cli import trend
 from recollect.engine import Engine
-from recollect.memory.golden import Baseline, GoldenRun
+from recollect.memory.golden import GoldenRun
 from recollect.memory.judging import Hearing, JudgeScore, Judging
 from tests.flows.test_hybrid_search import fill
 
@@ -53,7 +53,7 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
         {"query": "to be judged"},
     ]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert ok("import", str(file)) == f"The golden set has 2 queries of {file}.\n"
+    assert ok("import", str(file)) == f"The golden set has 2 queries of {file}: 2 new, 0 changed, 0 as before.\n"
 
     listed = json.loads(ok("list", "--json"))
     assert [(query["query"], query["expect"], query["type"]) for query in listed] == [
@@ -73,6 +73,7 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
         "queries_tested",
         "details",
         "query_breakdown",
+        "set_changes",
     ]
     assert (answer["precision_at_5"], answer["drift_detected"], answer["queries_tested"]) == (0.4, False, 2)
     assert answer["query_breakdown"]["long"] == {"count": 0, "precision_at_5": None}
@@ -85,6 +86,16 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
     accepted = run("run", "--new-baseline")
     assert (accepted.returncode, "baseline: 0.200" in accepted.stdout) == (0, True)
 
+    again = run("add", "train to Lisbon")
+    assert (again.stdout, again.stderr) == (
+        first,
+        f"It was there already, and expects {stored[0]}, {stored[1]}, {stored[3]} as before.\n",
+    )
+    assert run("add", "train to Lisbon", "--expect", str(stored[3])).stderr == (
+        f"It was there already: it expected {stored[0]}, {stored[1]}, {stored[3]}, and expects {stored[3]} now.\n"
+    )
+    changed = json.loads(ok("add", "train to Lisbon", "--expect", "none", "--json"))[0]
+    assert (changed["expect"], changed["change"], changed["expected_before"]) == ([], "changed", stored[3:])
     assert ok("remove", first.strip()) == f"Removed {first.strip()}.\n"
     assert len(json.loads(ok("list", "--json"))) == 2
 
@@ -94,7 +105,6 @@ async def test_the_trend_is_drawn_in_the_terminal_and_as_a_picture(
 ) -> None:
     runs = some_runs(0.8, 0.82, 0.7)
     async with engine.database.transaction(namespace) as tx:
-        await engine.capabilities.golden.baseline(tx, Baseline(0.8, "set", DAY), replace=True)
         for each in runs:
             await engine.capabilities.golden.record(tx, each, [])
     picture = tmp_path / "trend.svg"
@@ -115,6 +125,20 @@ async def test_every_score_of_the_judges_can_be_read(engine: Engine, namespace: 
     assert "document 7: 0.90 and 0.25" in shown
     (judged,) = json.loads(ok("judgements", str(query_id), "--json"))
     assert judged["scores"][0]["judge2_reason"] == "It does not."
+
+
+async def test_what_both_judges_found_relevant_is_accepted_by_a_command(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    query_id = int(ok("add", "train to Lisbon", "--expect", str(stored[0])))
+    scores = (JudgeScore(stored[3], 0.9, "It fits.", 1.0, "Yes."), JudgeScore(stored[1], 0.9, "It fits.", 0.5, "No."))
+    async with engine.database.transaction(namespace) as tx:
+        await Judging().add(tx, Hearing(query_id, "Train to Lisbon?", "one", "two", 0.9, 0.7, 0.0, "slight", scores))
+    assert ok("accept", str(query_id)) == (
+        f"Query {query_id} expects {stored[0]}, {stored[3]}: {stored[3]} added.\n"
+        f"  relevant to one judge only: {stored[1]}\n"
+    )
+    again = json.loads(ok("accept", str(query_id), "--json"))
+    assert (again["expect"], again["added"], again["already_expected"]) == ([stored[0], stored[3]], [], [stored[3]])
 
 
 def test_bad_commands_are_one_sentence_and_an_exit_code(engine: Engine, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.contracts.schemas import COGNITIVE, CONTEXT
 from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, serving
 
 CORE = ["remember", "recall", "forget"]
+GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ping", "arguments": {}}}
 
@@ -39,9 +40,9 @@ def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> 
     result = run("mcp", "--describe")
     assert result.returncode == 0
     costs = dict(re.findall(r"^(\w+): \d+ tools, about ([\d,]+) tokens$", result.stdout, re.M))
-    assert list(costs) == ["core", "context", "cognitive"]
+    assert list(costs) == ["core", "context", "cognitive", "golden"]
     assert int(costs["core"]) < 700
-    for name in [*CORE, *CONTEXT, *COGNITIVE]:
+    for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN]:
         assert re.search(rf"^  {name} +\w", result.stdout, re.M)
 
 
@@ -60,6 +61,7 @@ def test_describe_tells_of_the_chosen_toolsets_alone(server: embedded.Lease) -> 
         ("core", CORE),
         ("context", list(CONTEXT)),
         ("cognitive", list(COGNITIVE)),
+        ("golden", GOLDEN),
         (" context , core", [*CORE, *CONTEXT]),
     ],
 )

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
+from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import PATH
 from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import embedded
-from tests.contracts.schemas import COGNITIVE, CONTEXT
 from tests.mcp_servers import RECOLLECT, over_stdio, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
@@ -63,7 +63,7 @@ def test_a_plain_request_is_answered(server: embedded.Lease, namespace: str, tmp
 
 
 def test_the_tables_have_every_tool_and_resource() -> None:
-    for name in ("remember", "recall", "forget", *CONTEXT, *COGNITIVE):
+    for name in (definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)):
         assert f"| `{name}` |" in PAGE
     for name in ("l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory"):
         assert f"| `memory://{name}` |" in PAGE

@@ -324,8 +324,9 @@ BAD_LINES = {
     "an unknown kind": ('{"kind": "dream"}', "kind is 'dream'"),
     "a field too few": ('{"kind": "working_item", "id": 1}', "has no content, created_at"),
     "a field too many": (
-        '{"kind": "golden_baseline", "precision_at_5": 1, "fingerprint": "f", "set_on": "2024-01-01", "namespace": ""}',
-        "has no field namespace",
+        '{"kind": "golden_query_baseline", "query_id": 1, "expected_ids": [], "hits": 1, "set_on": "2024-01-01", '
+        '"x": 1}',
+        "has no field x",
     ),
     "a wrong type": (
         '{"kind": "episode", "id": 1, "query": 5, "reward": 1, "reflection": "", "created_at": "2024-01-01T00:00:00Z"}',

@@ -8,7 +8,8 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, NotFound, Unavailable
 from recollect.flows import golden_test
-from recollect.flows.golden_test import NORMAL, Entry, GoldenTest, has_drifted
+from recollect.flows.drift import NORMAL, SetChanges, has_drifted
+from recollect.flows.golden_test import Entry, GoldenTest
 from recollect.language.lengths import length_of, word_count
 from tests.flows.test_hybrid_search import TEXTS, fill
 
@@ -101,14 +102,68 @@ async def test_a_second_run_of_a_day_replaces_the_first_but_not_the_baseline(eng
         assert [result.query_id for result in await engine.capabilities.golden.results(db, DAY)] == [kept.id]
 
 
-async def test_a_golden_set_that_is_not_the_baselines_is_said(engine: Engine, namespace: str) -> None:
+async def test_a_new_query_that_is_answered_perfectly_is_no_drift(engine: Engine, namespace: str) -> None:
     stored = await fill(engine, namespace)
-    await engine.golden_test.add(namespace, [Entry(SHORT, stored[3:])])
+    await engine.golden_test.add(namespace, [Entry(SHORT, stored)])
     await on(engine, DAY).run(namespace)
     (added,) = await engine.golden_test.add(namespace, [Entry(MEDIUM, stored[3:])])
-    details = (await on(engine, DAY + timedelta(days=1)).run(namespace)).details
-    assert details.startswith(f"{NORMAL}. The golden set is not the one of the baseline of 2026-03-01")
-    await engine.golden_test.remove(namespace, added.id)
+    report = await on(engine, DAY + timedelta(days=1)).run(namespace)
+    assert [report.run.precision_at_5, report.run.baseline_precision] == pytest.approx([0.5, 0.5])
+    assert not report.run.drift_detected
+    assert report.changes == SetChanges(new=(added.id,))
+    assert report.details == (
+        f"{NORMAL}. The golden set has changed (1 new): drift is judged on the 1 query that is the same. "
+        "The others are held to this run from now on."
+    )
+    assert (await on(engine, DAY + timedelta(days=2)).run(namespace)).details == NORMAL
+
+
+async def test_drift_of_the_same_queries_shows_through_new_ones(engine: Engine, namespace: str) -> None:
+    """New queries count as they are, so a fall of the old ones would be thinned out among them."""
+    stored = await fill(engine, namespace)
+    await engine.golden_test.add(namespace, [Entry(SHORT, stored[:2])])
+    await on(engine, DAY).run(namespace)
+    many = [Entry(f"{MEDIUM} {word}", stored[1:]) for word in ("really", "exactly", "then", "now", "please", "again")]
+    await engine.golden_test.add(namespace, [*many, *(Entry(f"{each.query}?", stored[1:]) for each in many)])
+    await forget_all(engine, namespace, stored[:1])
+    report = await on(engine, DAY + timedelta(days=1)).run(namespace)
+    assert report.run.precision_at_5 > report.run.baseline_precision * 0.95
+    assert report.run.drift_detected
+    assert "precision at 5 is 0.200, 50.0% below the baseline of 0.400 set on 2026-03-01. The golden" in report.details
+
+
+async def test_changed_and_removed_queries_are_told_and_not_compared(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    entries = [Entry(SHORT, stored), Entry(MEDIUM, stored), Entry(LONG, stored)]
+    (same, changed, removed) = await engine.golden_test.add(namespace, entries)
+    await on(engine, DAY).run(namespace)
+    await engine.golden_test.add(namespace, [Entry(MEDIUM, stored[3:])])
+    await engine.golden_test.remove(namespace, removed.id)
+    report = await on(engine, DAY + timedelta(days=1)).run(namespace)
+    assert report.changes == SetChanges(changed=(changed.id,), removed=(removed.id,))
+    assert not report.run.drift_detected
+    assert "has changed (1 with other expectations, 1 gone): drift is judged on the 1 query" in report.details
+    await engine.golden_test.remove(namespace, same.id)
+    await engine.golden_test.add(namespace, [Entry(MEDIUM, stored)])
+    report = await on(engine, DAY + timedelta(days=2)).run(namespace)
+    assert "no query can be compared, so this run sets the baseline" in report.details
+    assert not report.run.drift_detected
+
+
+async def test_the_order_of_expectations_is_no_change(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    await engine.golden_test.add(namespace, [Entry(SHORT, stored[:2])])
+    await on(engine, DAY).run(namespace)
+    await engine.golden_test.add(namespace, [Entry(SHORT, stored[1::-1])])
+    assert (await on(engine, DAY + timedelta(days=1)).run(namespace)).details == NORMAL
+
+
+async def test_a_new_baseline_forgets_queries_that_are_gone(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    (_, gone) = await engine.golden_test.add(namespace, [Entry(SHORT, stored), Entry(MEDIUM, stored)])
+    await on(engine, DAY).run(namespace)
+    await engine.golden_test.remove(namespace, gone.id)
+    await on(engine, DAY + timedelta(days=1)).run(namespace, new_baseline=True)
     assert (await on(engine, DAY + timedelta(days=2)).run(namespace)).details == NORMAL
 
 
@@ -139,9 +194,20 @@ async def test_a_query_that_expects_nothing_is_not_measured(engine: Engine, name
 async def test_adding_a_query_again_changes_what_it_expects(engine: Engine, namespace: str) -> None:
     stored = await fill(engine, namespace)
     (before,) = await engine.golden_test.add(namespace, [Entry(SHORT, stored[:1])])
+    assert (before.change, before.expected_before) == ("added", None)
     (after,) = await engine.golden_test.add(namespace, [Entry(SHORT, [stored[3], stored[3]])])
     assert (after.id, after.expected_ids) == (before.id, stored[3:])
-    assert await engine.golden_test.queries(namespace) == [after]
+    assert (after.change, after.expected_before) == ("changed", stored[:1])
+    assert [query.expected_ids for query in await engine.golden_test.queries(namespace)] == [stored[3:]]
+
+
+async def test_adding_a_query_again_without_expectations_leaves_it_as_it_is(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    await engine.golden_test.add(namespace, [Entry(SHORT, stored)])
+    (again,) = await engine.golden_test.add(namespace, [Entry(SHORT)])
+    assert (again.change, again.expected_ids) == ("unchanged", stored)
+    (emptied,) = await engine.golden_test.add(namespace, [Entry(SHORT, [])])
+    assert (emptied.change, emptied.expected_ids) == ("changed", [])
 
 
 async def test_queries_longer_than_an_index_can_hold_are_kept_apart(engine: Engine, namespace: str) -> None:

@@ -112,7 +112,7 @@ async def test_every_score_of_both_judges_is_stored_with_their_agreement(engine:
     ]
     assert [score.judge2_reason for score in hearing.scores] == [f"Reason {n}." for n in range(1, 5)]
     assert await bench.judgements(namespace, query_id) == [judgement]
-    again = (await bench.hear(namespace, query_id, "the same in other words", DOCUMENTS[:1])).judgement
+    again = (await bench.hear(namespace, query_id, QUERY.upper(), DOCUMENTS[:1])).judgement
     assert await bench.judgements(namespace, query_id) == [again, judgement]
 
 

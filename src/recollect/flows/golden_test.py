@@ -8,32 +8,27 @@ from datetime import UTC, date, datetime
 from recollect import checks
 from recollect.errors import Invalid, LimitReached, NotFound
 from recollect.flows.cognition import Cognition
+from recollect.flows.drift import RANKS, SetChanges, compare, precision
 from recollect.flows.spaces import NotSearched
 from recollect.language.lengths import LENGTHS, Length, length_of
-from recollect.memory.golden import Baseline, Golden, GoldenQuery, GoldenRun, QueryResult
+from recollect.memory.golden import Golden, GoldenQuery, GoldenRun, PutQuery, QueryResult
 from recollect.memory.insights import Insights
 from recollect.storage.database import Database
-
-RANKS = 5
-
-# Drift is a fall by more than this part of the baseline.
-TOLERATED_FALL = 0.05
-# Fractions of the same value may differ in their last bit; no run of any size differs by so little.
-_ROUNDING = 1e-9
 
 MAX_QUERIES = 1000
 MAX_EXPECTED = 100
 MAX_RUNS = 3650
 
-NORMAL = "All metrics within normal range"
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A query for the golden set; `place` says where it comes from, for the sentence that refuses it."""
+    """A query for the golden set; `place` says where it comes from, for the sentence that refuses it.
+
+    Without expectations, a query that is there already keeps its own, and a new one is there to be judged.
+    """
 
     query: str
-    expected_ids: Sequence[int] = ()
+    expected_ids: Sequence[int] | None = None
     place: str = ""
 
 
@@ -47,11 +42,12 @@ class LengthResult:
 
 @dataclass(frozen=True, slots=True)
 class GoldenReport:
-    """A run, in words and by the length of its queries."""
+    """A run, in words and by the length of its queries, and what could not be compared."""
 
     run: GoldenRun
     details: str
     breakdown: Mapping[Length, LengthResult]
+    changes: SetChanges
 
 
 def utc_today() -> date:
@@ -76,16 +72,16 @@ class GoldenTest:
         self._cognition = cognition
         self._today = today
 
-    async def add(self, namespace: str, entries: Sequence[Entry]) -> list[GoldenQuery]:
-        """Add queries, all or none; one that is there already expects from now on what it is given here."""
+    async def add(self, namespace: str, entries: Sequence[Entry]) -> list[PutQuery]:
+        """Add queries, all or none; one that is there already expects from now on what is given here, if anything."""
         if len(entries) > MAX_QUERIES:
             raise LimitReached(_too_many())
         checked = [(_query(entry), _expected(entry)) for entry in entries]
         async with self._database.transaction(namespace) as tx:
-            wanted = sorted({insight for _, expected in checked for insight in expected})
+            wanted = sorted({insight for _, expected in checked for insight in expected or ()})
             known = await self._insights.find(tx, wanted)
             for entry, (_, expected) in zip(entries, checked, strict=True):
-                _refuse_unknown(entry, [insight for insight in expected if insight not in known])
+                _refuse_unknown(entry, [insight for insight in expected or () if insight not in known])
             added = [await self._golden.put(tx, query, expected) for query, expected in checked]
             if await self._golden.count(tx) > MAX_QUERIES:
                 raise LimitReached(_too_many())
@@ -103,26 +99,32 @@ class GoldenTest:
                 raise NotFound(f"The golden set has no query {query_id}: `recollect golden list` shows them")
 
     async def run(self, namespace: str, *, new_baseline: bool = False) -> GoldenReport:
-        """Search for every query that expects something, and hold the precision to the baseline.
+        """Search for every query that expects something, and hold what it finds to its baseline.
 
-        The first run sets the baseline. One run a day is kept, the last. All searching is done before anything is
-        written, so a search that fails leaves yesterday's figures and no half of today's.
+        The first run of a query sets its baseline. One run a day is kept, the last. All searching is done before
+        anything is written, so a search that fails leaves yesterday's figures and no half of today's.
         """
-        known = await self.queries(namespace)
-        queries = [query for query in known if query.expected_ids]
+        everything = await self.queries(namespace)
+        queries = [query for query in everything if query.expected_ids]
         if not queries:
-            raise NotFound(_nothing_to_measure(len(known)))
+            raise NotFound(_nothing_to_measure(len(everything)))
         results = [await self._result(namespace, query) for query in queries]
         day = self._today()
-        measured = Baseline(_precision(results) or 0.0, _fingerprint(queries), day)
         async with self._database.transaction(namespace) as tx:
-            baseline = await self._golden.baseline(tx, measured, replace=new_baseline)
-            drift = has_drifted(measured.precision_at_5, baseline.precision_at_5)
+            baselines = await self._golden.baselines(tx)
+            compared = compare(queries, results, {} if new_baseline else baselines, day)
             run = GoldenRun(
-                day, measured.precision_at_5, baseline.precision_at_5, drift, len(results), measured.fingerprint
+                day,
+                _precision(results) or 0.0,
+                compared.baseline_precision,
+                compared.drift_detected,
+                len(results),
+                _fingerprint(queries),
             )
             await self._golden.record(tx, run, results)
-        return GoldenReport(run, _details(run, baseline), _breakdown(results))
+            await self._golden.begin(tx, compared.begun.values())
+            await self._golden.end(tx, sorted(baselines.keys() - {query.id for query in queries}))
+        return GoldenReport(run, compared.details(), _breakdown(results), compared.changes)
 
     async def history(self, namespace: str, limit: int = 90) -> list[GoldenRun]:
         """The last runs, the oldest first."""
@@ -145,36 +147,13 @@ def _not_recorded(degraded: str) -> NotSearched:
     return NotSearched(f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}")
 
 
-def has_drifted(precision: float, baseline: float) -> bool:
-    """Whether a precision is more than the tolerated part below the baseline."""
-    return precision < baseline * (1 - TOLERATED_FALL) - _ROUNDING
-
-
 def _precision(results: Sequence[QueryResult]) -> float | None:
-    """Of the five places of every query, the part that held something expected."""
-    return sum(result.hits for result in results) / (RANKS * len(results)) if results else None
+    return precision([result.hits for result in results])
 
 
 def _breakdown(results: Sequence[QueryResult]) -> dict[Length, LengthResult]:
     of_length = {length: [result for result in results if result.query_type == length] for length in LENGTHS}
     return {length: LengthResult(len(some), _precision(some)) for length, some in of_length.items()}
-
-
-def _details(run: GoldenRun, baseline: Baseline) -> str:
-    if baseline.fingerprint != run.fingerprint:
-        changed = (
-            f" The golden set is not the one of the baseline of {baseline.set_on}: "
-            "`recollect golden run --new-baseline` sets a new one."
-        )
-    else:
-        changed = ""
-    if not run.drift_detected:
-        return NORMAL + (f".{changed}" if changed else "")
-    fall = 1 - run.precision_at_5 / baseline.precision_at_5
-    return (
-        f"Drift: precision at 5 is {run.precision_at_5:.3f}, {fall:.1%} below the baseline of "
-        f"{baseline.precision_at_5:.3f} set on {baseline.set_on}.{changed}"
-    )
 
 
 def _fingerprint(queries: Sequence[GoldenQuery]) -> str:
@@ -187,7 +166,9 @@ def _query(entry: Entry) -> str:
     return checks.question(entry.query, f"{entry.place}query")
 
 
-def _expected(entry: Entry) -> list[int]:
+def _expected(entry: Entry) -> list[int] | None:
+    if entry.expected_ids is None:
+        return None
     name = f"{entry.place}expect"
     if isinstance(entry.expected_ids, str | bytes) or not isinstance(entry.expected_ids, Sequence):
         raise Invalid(f"{name} must be a list of the ids of insights")

@@ -12,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from recollect import checks, tasks
 from recollect.errors import Invalid, Misconfigured, NotFound, RecollectError, Unavailable
 from recollect.flows.agreement import band, kappa, relevant
+from recollect.flows.ground_truth import asks_the_same
 from recollect.inference.failures import ANTHROPIC, OPENAI, NoUsableKey, Provider, Refused
 from recollect.inference.llm import Llm, Prompt
 from recollect.inference.meter import BudgetSpent
 from recollect.inference.providers import Providers
-from recollect.memory.golden import Golden
+from recollect.memory.golden import Golden, GoldenQuery
 from recollect.memory.judging import Hearing, Judgement, JudgeScore, Judging
 from recollect.settings import Settings
 from recollect.storage.database import Database
@@ -24,6 +25,7 @@ from recollect.storage.database import Database
 MAX_DOCUMENTS = 50
 MAX_DOCUMENT_CHARACTERS = 20_000
 MAX_REASON_CHARACTERS = 2_000
+MAX_QUOTED = 200
 
 MAX_TOKENS = 512
 FEATURE = "judges"
@@ -154,7 +156,7 @@ class Judges:
         first, second = self._seats()
         checks.question(query, "query")
         _check(documents)
-        await self._require_query(namespace, query_id)
+        _refuse_another(query, await self._require_query(namespace, query_id))
         prompts = [_prompt(namespace, query, document, self._seconds) for document in documents]
         outcomes = await _outcomes((first, second), prompts, self._seconds, progress)
         judged, unjudged = _sorted(query_id, documents, outcomes)
@@ -180,7 +182,7 @@ class Judges:
             raise _without_key("Judge 2", ANTHROPIC)
         return self._gpt, self._claude
 
-    async def _require_query(self, namespace: str, query_id: int) -> None:
+    async def _require_query(self, namespace: str, query_id: int) -> GoldenQuery:
         known = None
         if 0 < query_id <= checks.LARGEST_ID:
             async with self._database.reading(namespace) as db:
@@ -190,6 +192,7 @@ class Judges:
                 f"query_id {query_id} is not in the golden set: `recollect golden add QUERY` adds a query, "
                 "`recollect golden list` shows their ids"
             )
+        return known
 
 
 async def _outcomes(
@@ -260,6 +263,16 @@ def reservations(heard: Heard) -> list[str]:
     if judged == 1:
         said.append("Kappa of one document says nothing about agreement: judge several.")
     return said
+
+
+def _refuse_another(query: str, golden: GoldenQuery) -> None:
+    """Before anything is paid for: scores for one question would become the ground truth of another."""
+    if not asks_the_same(query, golden):
+        asked = golden.query if len(golden.query) <= MAX_QUOTED else golden.query[:MAX_QUOTED] + "..."
+        raise Invalid(
+            f'query is not the golden query {golden.id}, "{asked}": send that text, or the query_id of the one that is '
+            "meant"
+        )
 
 
 def _without_key(judge: str, provider: Provider) -> ApiKeyMissing:

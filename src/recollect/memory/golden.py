@@ -1,28 +1,36 @@
 """Golden queries: what a good search finds for them, how well each day's run did, and the baseline it is held to."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Literal
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
 
 class _Sql(Queries, file="golden.sql"):
+    known: Query
     put: Query
+    keep: Query
     queries: Query
     find: Query
+    hold: Query
+    expect: Query
     count: Query
     remove: Query
-    first_baseline: Query
-    new_baseline: Query
-    baseline: Query
+    baselines: Query
+    begin: Query
+    end: Query
     record: Query
     forget_results: Query
     add_results: Query
     history: Query
     results: Query
+
+
+Change = Literal["added", "changed", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,20 @@ class GoldenQuery:
     query: str
     expected_ids: list[int]
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PutQuery(GoldenQuery):
+    """A query that was added, and what it expected before; None if it is new."""
+
+    expected_before: list[int] | None
+
+    @property
+    def change(self) -> Change:
+        """What adding it has done."""
+        if self.expected_before is None:
+            return "added"
+        return "unchanged" if set(self.expected_before) == set(self.expected_ids) else "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +69,11 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The precision that runs are held to, of which golden set, and since when."""
+    """What a query found when it was first measured with these expectations."""
 
-    precision_at_5: float
-    fingerprint: str
+    query_id: int
+    expected_ids: list[int]
+    hits: int
     set_on: date
 
 
@@ -69,10 +92,16 @@ class GoldenRun:
 class Golden:
     """Stores the golden set, one run a day, and the baseline."""
 
-    async def put(self, tx: Transaction, query: str, expected_ids: list[int]) -> GoldenQuery:
-        """Add a query, or give the one that is there already another expectation."""
-        row = await tx.one(_Sql.put, query, hashlib.sha256(query.encode()).digest(), expected_ids)
-        return GoldenQuery(row["id"], query, expected_ids, row["created_at"])
+    async def put(self, tx: Transaction, query: str, expected_ids: list[int] | None) -> PutQuery:
+        """Add a query, or give the one that is there already another expectation; None leaves it as it is."""
+        digest = hashlib.sha256(query.encode()).digest()
+        known = await tx.first(_Sql.known, digest)
+        before = None if known is None else known["expected_ids"]
+        if expected_ids is None:
+            row = await tx.one(_Sql.keep, query, digest)
+        else:
+            row = await tx.one(_Sql.put, query, digest, expected_ids)
+        return PutQuery(row["id"], query, row["expected_ids"], row["created_at"], before)
 
     async def queries(self, db: Statements) -> list[GoldenQuery]:
         """The golden set in the order it was made."""
@@ -83,6 +112,15 @@ class Golden:
         row = await db.first(_Sql.find, query_id)
         return None if row is None else GoldenQuery(*row)
 
+    async def hold(self, tx: Transaction, query_id: int) -> GoldenQuery | None:
+        """One query of the golden set, which nobody else changes until the transaction ends."""
+        row = await tx.first(_Sql.hold, query_id)
+        return None if row is None else GoldenQuery(*row)
+
+    async def expect(self, tx: Transaction, query_id: int, expected_ids: list[int]) -> None:
+        """Give a query another expectation."""
+        await tx.all(_Sql.expect, query_id, expected_ids)
+
     async def count(self, db: Statements) -> int:
         """How large the golden set is."""
         counted: int = (await db.one(_Sql.count))["count"]
@@ -92,11 +130,23 @@ class Golden:
         """Delete one query; False if there is none."""
         return await tx.first(_Sql.remove, query_id) is not None
 
-    async def baseline(self, tx: Transaction, measured: Baseline, *, replace: bool) -> Baseline:
-        """The baseline; what was just measured becomes it if there is none, or if it is to be replaced."""
-        statement = _Sql.new_baseline if replace else _Sql.first_baseline
-        await tx.all(statement, measured.precision_at_5, measured.fingerprint, measured.set_on)
-        return Baseline(*await tx.one(_Sql.baseline))
+    async def baselines(self, db: Statements) -> dict[int, Baseline]:
+        """What runs are held to, by the id of the query."""
+        return {row["query_id"]: Baseline(*row) for row in await db.all(_Sql.baselines)}
+
+    async def begin(self, tx: Transaction, baselines: Collection[Baseline]) -> None:
+        """Hold queries to what they found now."""
+        await tx.all(
+            _Sql.begin,
+            [baseline.query_id for baseline in baselines],
+            [_array(baseline.expected_ids) for baseline in baselines],
+            [baseline.hits for baseline in baselines],
+            [baseline.set_on for baseline in baselines],
+        )
+
+    async def end(self, tx: Transaction, query_ids: Sequence[int]) -> None:
+        """Forget the baselines of queries that are no longer measured."""
+        await tx.all(_Sql.end, list(query_ids))
 
     async def record(self, tx: Transaction, run: GoldenRun, results: Sequence[QueryResult]) -> None:
         """Store a run; an earlier one of the same day is replaced."""
@@ -116,7 +166,7 @@ class Golden:
             [result.query_id for result in results],
             [result.query_type for result in results],
             [result.hits for result in results],
-            ["{" + ",".join(map(str, result.found_ids)) + "}" for result in results],
+            [_array(result.found_ids) for result in results],
         )
 
     async def history(self, db: Statements, limit: int) -> list[GoldenRun]:
@@ -126,3 +176,8 @@ class Golden:
     async def results(self, db: Statements, day: date) -> list[QueryResult]:
         """What the run of a day found for each query."""
         return [QueryResult(*row) for row in await db.all(_Sql.results, day)]
+
+
+def _array(ids: Sequence[int]) -> str:
+    """Ids as PostgreSQL writes an array: arrays of different lengths travel as texts."""
+    return "{" + ",".join(map(str, ids)) + "}"

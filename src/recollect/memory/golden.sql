@@ -1,9 +1,20 @@
+-- known
+-- What a golden query expects, if it is there; nobody else changes that until the transaction ends.
+select expected_ids from golden_queries where namespace = $1 and digest = $2 for update;
+
 -- put
 -- A golden query; one that is there already expects from now on what is given here.
 insert into golden_queries (namespace, query, digest, expected_ids)
 values ($1, $2, $3, $4::bigint[])
 on conflict (namespace, digest) do update set expected_ids = excluded.expected_ids
-returning id, created_at;
+returning id, expected_ids, created_at;
+
+-- keep
+-- A golden query that expects nothing yet; one that is there already stays as it is.
+insert into golden_queries (namespace, query, digest, expected_ids)
+values ($1, $2, $3, '{}')
+on conflict (namespace, digest) do update set query = excluded.query
+returning id, expected_ids, created_at;
 
 -- queries
 -- The golden set.
@@ -13,6 +24,14 @@ select id, query, expected_ids, created_at from golden_queries where namespace =
 -- One golden query.
 select id, query, expected_ids, created_at from golden_queries where namespace = $1 and id = $2;
 
+-- hold
+-- One golden query, locked.
+select id, query, expected_ids, created_at from golden_queries where namespace = $1 and id = $2 for update;
+
+-- expect
+-- What a golden query should find.
+update golden_queries set expected_ids = $3::bigint[] where namespace = $1 and id = $2;
+
 -- count
 -- How many golden queries there are.
 select count(*) from golden_queries where namespace = $1;
@@ -21,22 +40,22 @@ select count(*) from golden_queries where namespace = $1;
 -- One golden query, with what judges said of it.
 delete from golden_queries where namespace = $1 and id = $2 returning id;
 
--- first_baseline
--- The first run sets the baseline; later ones find it set.
-insert into golden_baselines (namespace, precision_at_5, fingerprint, set_on)
-values ($1, $2, $3, $4)
-on conflict (namespace) do nothing;
+-- baselines
+-- What runs are held to.
+select query_id, expected_ids, hits, set_on from golden_query_baselines where namespace = $1;
 
--- new_baseline
--- A baseline in place of the one before.
-insert into golden_baselines (namespace, precision_at_5, fingerprint, set_on)
-values ($1, $2, $3, $4)
-on conflict (namespace) do update
-set precision_at_5 = excluded.precision_at_5, fingerprint = excluded.fingerprint, set_on = excluded.set_on;
+-- begin
+-- Hold queries to what they found in this run; in the order of their ids, so that two runs at once do not lock each other.
+insert into golden_query_baselines (namespace, query_id, expected_ids, hits, set_on)
+select $1, query_id, expected::bigint[], hits, set_on
+from unnest($2::bigint[], $3::text[], $4::int[], $5::date[]) as measured (query_id, expected, hits, set_on)
+order by query_id
+on conflict (namespace, query_id) do update
+set expected_ids = excluded.expected_ids, hits = excluded.hits, set_on = excluded.set_on;
 
--- baseline
--- What runs are compared with.
-select precision_at_5, fingerprint, set_on from golden_baselines where namespace = $1;
+-- end
+-- Forget the baselines of queries that are gone.
+delete from golden_query_baselines where namespace = $1 and query_id = any($2::bigint[]);
 
 -- record
 -- The run of a day. A second run of that day waits here until the first has written its results.

@@ -30,7 +30,7 @@ class _Sql(Queries, file="records.sql"):
     page_golden_queries: Query
     page_golden_runs: Query
     page_golden_results: Query
-    page_golden_baselines: Query
+    page_golden_query_baselines: Query
     page_judgements: Query
     page_judge_scores: Query
     restore_sessions: Query
@@ -49,7 +49,7 @@ class _Sql(Queries, file="records.sql"):
     restore_golden_queries: Query
     restore_golden_runs: Query
     restore_golden_results: Query
-    restore_golden_baselines: Query
+    restore_golden_query_baselines: Query
     restore_judgements: Query
     restore_judge_scores: Query
 
@@ -118,7 +118,13 @@ KINDS = (
     Kind("golden_query", "golden_queries", ("id",), _Sql.page_golden_queries, _Sql.restore_golden_queries),
     Kind("golden_run", "golden_runs", ("day",), _Sql.page_golden_runs, _Sql.restore_golden_runs),
     Kind("golden_result", "golden_results", ("day", "query_id"), _Sql.page_golden_results, _Sql.restore_golden_results),
-    Kind("golden_baseline", "golden_baselines", (), _Sql.page_golden_baselines, _Sql.restore_golden_baselines),
+    Kind(
+        "golden_query_baseline",
+        "golden_query_baselines",
+        ("query_id",),
+        _Sql.page_golden_query_baselines,
+        _Sql.restore_golden_query_baselines,
+    ),
     Kind("judgement", "judgements", ("id",), _Sql.page_judgements, _Sql.restore_judgements),
     Kind(
         "judge_score",
@@ -142,6 +148,8 @@ REFERENCES = {
     ("golden_result", "day"): ("golden_run", "day"),
     ("golden_result", "query_id"): ("golden_query", "id"),
     ("golden_result", "found_ids"): ("insight", "id"),
+    ("golden_query_baseline", "query_id"): ("golden_query", "id"),
+    ("golden_query_baseline", "expected_ids"): ("insight", "id"),
     ("judgement", "query_id"): ("golden_query", "id"),
     ("judge_score", "judgement_id"): ("judgement", "id"),
     ("judge_score", "document_id"): ("insight", "id"),
@@ -172,7 +180,7 @@ class Records:
 
     async def all(self, db: Statements, kind: Kind, user_id: str | None) -> AsyncIterator[str]:
         """Every record of a kind as JSON, in the order of its key; of one user, or of the whole namespace."""
-        place: Sequence[object] = [None] * max(len(kind.key), 1)
+        place: Sequence[object] = [None] * len(kind.key)
         while True:
             rows = await db.all(kind.page, user_id, kind.page_size, *place)
             for row in rows:

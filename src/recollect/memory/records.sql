@@ -310,25 +310,25 @@ left join added on added.day = given.day and added.query_id = given.query_id
 left join golden_results stored
     on stored.namespace = $1 and stored.day = given.day and stored.query_id = given.query_id;
 
--- page_golden_baselines
--- What runs are compared with: one row at most, behind which there is no other.
-select (to_jsonb(r) - 'namespace')::text as record, r.set_on
-from golden_baselines r
-where r.namespace = $1 and $2::text is null and $4::date is null
-order by r.set_on
+-- page_golden_query_baselines
+-- What golden queries are held to.
+select (to_jsonb(r) - 'namespace')::text as record, r.query_id
+from golden_query_baselines r
+where r.namespace = $1 and $2::text is null and ($4::bigint is null or r.query_id > $4)
+order by r.query_id
 limit $3;
 
--- restore_golden_baselines
--- Adds the baseline of golden runs if there is none; says otherwise whether it is the same.
-with given as (select * from jsonb_populate_recordset(null::golden_baselines, $2::text::jsonb)),
+-- restore_golden_query_baselines
+-- Adds baselines of golden queries that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::golden_query_baselines, $2::text::jsonb)),
 added as (
-    insert into golden_baselines overriding system value select * from given on conflict do nothing
-    returning namespace
+    insert into golden_query_baselines overriding system value select * from given on conflict do nothing
+    returning query_id
 )
-select added.namespace is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+select given.query_id, added.query_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
 from given
-left join added on added.namespace = given.namespace
-left join golden_baselines stored on stored.namespace = $1;
+left join added on added.query_id = given.query_id
+left join golden_query_baselines stored on stored.namespace = $1 and stored.query_id = given.query_id;
 
 -- page_judgements
 -- Hearings of the judges.

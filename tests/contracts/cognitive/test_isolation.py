@@ -58,7 +58,8 @@ async def fill(client: Client) -> dict[str, Any]:
         await call(client, "update_working_memory", content=f"{WORD} {number}")
     await call(client, "graph_add_edge", source_name=WORD, target_name=f"{WORD} too", relation="IS")
     document = (await call(client, "remember", text=f"All about {WORD}"))["id"]
-    return {"conversation": conversation, "said": said, "insight": insight, "document": document}
+    golden = (await call(client, "add_golden_query", query=WORD, expected_ids=[insight]))["query_id"]
+    return {"conversation": conversation, "said": said, "insight": insight, "document": document, "golden": golden}
 
 
 @asynccontextmanager
@@ -87,7 +88,7 @@ async def test_two_keys_of_one_server_see_nothing_of_each_other(engine: Engine, 
 
 
 def test_the_matrix_asks_every_tool_and_resource() -> None:
-    """Judges store nothing that a tool or resource shows, and the golden set is asked in its own tests."""
+    """What judges store is shown by their query alone, and the golden test is asked in its own tests."""
     asked = {name for code in (fill, check_that_nothing_is_seen) for name in code.__code__.co_consts}
     tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
@@ -112,6 +113,9 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "not the id" in await refused(stranger, "graph_add_node", label="x", name="y", vector_id=ids["insight"])
     assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
     assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
+    assert (await call(stranger, "list_golden_queries"))["result"] == []
+    assert "no query" in await refused(stranger, "remove_golden_query", query_id=ids["golden"])
+    assert "no query" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
         assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
     assert (await call(owner, "recall", query=WORD))["memories"]

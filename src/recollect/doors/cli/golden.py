@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,23 @@ from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import print_json, shortened
 from recollect.errors import Invalid, NotFound
 from recollect.flows.golden_test import Entry, GoldenReport
+from recollect.flows.ground_truth import Accepted
 from recollect.language.lengths import length_of
-from recollect.memory.golden import GoldenQuery, GoldenRun
+from recollect.memory.golden import GoldenQuery, GoldenRun, PutQuery
 from recollect.memory.judging import Judgement
 
 MAX_SHOWN_CHARACTERS = 60
+NONE = "none"
 
 
 def add(query: str, expected: Sequence[str], as_json: bool) -> None:
     """Add one query, or change what it expects."""
-    ids = [_id(part) for text in expected for part in text.split(",")]
-    _print_added(_put([Entry(query, ids)]), as_json)
+    parts = [part for text in expected for part in text.split(",")]
+    ids = [] if parts == [NONE] else [_id(part) for part in parts]
+    (put,) = _put([Entry(query, ids if parts else None)])
+    _print_added([put], as_json)
+    if not as_json and put.change != "added":
+        click.echo(_change(put), err=True)
 
 
 def import_file(path: Path, as_json: bool) -> None:
@@ -33,7 +40,28 @@ def import_file(path: Path, as_json: bool) -> None:
     if as_json:
         _print_added(added, as_json)
     else:
-        click.echo(f"The golden set has {len(added)} queries of {path}.")
+        changes = Counter(query.change for query in added)
+        click.echo(
+            f"The golden set has {len(added)} queries of {path}: "
+            f"{changes['added']} new, {changes['changed']} changed, {changes['unchanged']} as before."
+        )
+
+
+def accept(query_id: int, as_json: bool) -> None:
+    """Let a query expect what both judges found relevant."""
+    accepted = with_engine(lambda engine: engine.ground_truth.accept(engine.settings.namespace, query_id))
+    if as_json:
+        print_json(_accepted_as_json(accepted))
+        return
+    click.echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
+    for ids, why in (
+        (accepted.already_expected, "expected already"),
+        (accepted.irrelevant, "irrelevant to both judges"),
+        (accepted.disputed, "relevant to one judge only"),
+        (accepted.unknown, "relevant to both, but no insight has that id"),
+    ):
+        if ids:
+            click.echo(f"  {why}: {_ids(ids)}")
 
 
 def show(as_json: bool) -> None:
@@ -43,7 +71,7 @@ def show(as_json: bool) -> None:
         print_json([_as_json(query) for query in queries])
         return
     for query in queries:
-        expected = ", ".join(map(str, query.expected_ids)) or "nothing yet, so it is not measured"
+        expected = _ids(query.expected_ids) if query.expected_ids else "nothing yet, so it is not measured"
         shown = shortened(query.query, MAX_SHOWN_CHARACTERS)
         click.echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
     if not queries:
@@ -109,7 +137,18 @@ def _id(text: str) -> int:
         raise Invalid(f"--expect takes the ids of insights, whole numbers separated by commas, not {text!r}") from None
 
 
-def _put(entries: Sequence[Entry]) -> list[GoldenQuery]:
+def _ids(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids)) or "nothing"
+
+
+def _change(put: PutQuery) -> str:
+    if put.change == "unchanged":
+        return f"It was there already, and expects {_ids(put.expected_ids)} as before."
+    before = _ids(put.expected_before or [])
+    return f"It was there already: it expected {before}, and expects {_ids(put.expected_ids)} now."
+
+
+def _put(entries: Sequence[Entry]) -> list[PutQuery]:
     return with_engine(lambda engine: engine.golden_test.add(engine.settings.namespace, entries))
 
 
@@ -131,7 +170,7 @@ def _entry(line: str, place: str) -> Entry:
         raise Invalid(f"{place} is not JSON: {problem}") from problem
     if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
         raise Invalid(f"{place} must be an object with query, a text, and expect, a list of the ids of insights")
-    return Entry(row["query"], row.get("expect", []), f"{place}: ")
+    return Entry(row["query"], row.get("expect"), f"{place}: ")
 
 
 def _write(image: Path, text: str) -> None:
@@ -141,9 +180,10 @@ def _write(image: Path, text: str) -> None:
         raise Invalid(f"{image} cannot be written: {problem.strerror}") from problem
 
 
-def _print_added(added: Sequence[GoldenQuery], as_json: bool) -> None:
+def _print_added(added: Sequence[PutQuery], as_json: bool) -> None:
     if as_json:
-        print_json([_as_json(query) for query in added])
+        changes = [{"change": query.change, "expected_before": query.expected_before} for query in added]
+        print_json([_as_json(query) | change for query, change in zip(added, changes, strict=True)])
     else:
         click.echo("\n".join(str(query.id) for query in added))
 
@@ -177,7 +217,13 @@ def _run_as_json(run: GoldenRun) -> dict[str, Any]:
 
 def _report_as_json(report: GoldenReport) -> dict[str, Any]:
     breakdown = {length: dataclasses.asdict(part) for length, part in report.breakdown.items()}
-    return _run_as_json(report.run) | {"details": report.details, "query_breakdown": breakdown}
+    changes = dataclasses.asdict(report.changes)
+    return _run_as_json(report.run) | {"details": report.details, "query_breakdown": breakdown, "set_changes": changes}
+
+
+def _accepted_as_json(accepted: Accepted) -> dict[str, Any]:
+    fates = {name: ids for name, ids in dataclasses.asdict(accepted).items() if name != "query"}
+    return {"id": accepted.query.id, "expect": accepted.query.expected_ids} | fates
 
 
 def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:

@@ -224,12 +224,18 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @golden.command("add")
 @click.argument("query")
-@click.option("--expect", "expected", multiple=True, help="Ids of insights it should find: 12,15. May be repeated.")
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    help="Ids of insights it should find: 12,15. May be repeated; `none` takes its expectations away.",
+)
 @_AS_JSON
 def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
-    """Add QUERY to the golden set and print its id; one that is there already gets a new expectation.
+    """Add QUERY to the golden set and print its id; one that is there already gets the new expectation.
 
-    Without --expect it is there to be judged, and is not measured.
+    Without --expect a query that is there already keeps what it expects; a new one is there to be judged, and is not
+    measured.
     """
     from recollect.doors.cli import golden
 
@@ -244,6 +250,16 @@ def import_golden(file: Path, as_json: bool) -> None:
     from recollect.doors.cli import golden
 
     golden.import_file(file, as_json)
+
+
+@golden.command("accept")
+@click.argument("query_id", type=int)
+@_AS_JSON
+def accept_judgements(query_id: int, as_json: bool) -> None:
+    """Let the query QUERY_ID expect what both judges found relevant, beside what it expects already."""
+    from recollect.doors.cli import golden
+
+    golden.accept(query_id, as_json)
 
 
 @golden.command("list")
@@ -268,9 +284,10 @@ def remove_golden(query_id: int) -> None:
 @click.option("--new-baseline", is_flag=True, help="Hold this and later runs to the precision of this one.")
 @_AS_JSON
 def run_golden(new_baseline: bool, as_json: bool) -> None:
-    """Measure precision at 5. The first run sets the baseline; a later one of the same day replaces that day's.
+    """Measure precision at 5. The first run of a query sets its baseline; one run a day is kept, the last.
 
-    Exits with 3 if precision is more than 5 % below the baseline.
+    Exits with 3 if precision is more than 5 % below the baseline, on the queries that both have with the same
+    expectations. Nothing is run while the embedding model cannot be asked.
     """
     from recollect.doors.cli import golden
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from recollect.doors.mcp import cognitive, context, core, graph
+from recollect.doors.mcp import cognitive, context, core, golden, graph
 from recollect.doors.mcp.tool import Definition
 from recollect.errors import Invalid
 
-CORE, CONTEXT, COGNITIVE = "core", "context", "cognitive"
+CORE, CONTEXT, COGNITIVE, GOLDEN = "core", "context", "cognitive", "golden"
 
 TOOLSETS: dict[str, list[Definition]] = {
     CORE: core.TOOLS.definitions,
     CONTEXT: context.TOOLS.definitions,
     COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
+    GOLDEN: golden.TOOLS.definitions,
 }
 
 ALL = tuple(TOOLSETS)
