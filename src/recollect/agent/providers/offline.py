@@ -56,12 +56,12 @@ class _Memories:
 
     def holding(self, text: str) -> list[tuple[str, str]]:
         """Target and text of the entries that hold some whole words."""
-        words = re.compile(_whole(text), re.I)
+        wanted = text.casefold()
         return [
             (_TARGETS.get(file, "memory"), entry)
             for file, said in self.curated.items()
             for entry in said
-            if words.search(entry)
+            if wanted in entry.casefold() and re.search(_whole(text), entry, re.I)
         ]
 
     def _file_of(self, text: str) -> str | None:
