@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-_CREDENTIALS_IN_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s@]*@", re.IGNORECASE)
+_CREDENTIALS_IN_URL = re.compile(r"://[^/\s@]*@")
 _NAMED_SECRET = re.compile(
     r"(?P<name>(?:password|passwd|api[_-]?key|user[_-]?key|token|secret)[\"']?\s*[=:]\s*|bearer\s+)[\"']?[^\s\"',;}]+",
     re.IGNORECASE,
@@ -76,7 +76,7 @@ class BoundRepeats(logging.Filter):
 
 def redact(text: str) -> str:
     """The text without credentials in URLs and without values that are named as secrets."""
-    text = _CREDENTIALS_IN_URL.sub(r"\g<scheme>***@", text)
+    text = _CREDENTIALS_IN_URL.sub("://***@", text)
     return _NAMED_SECRET.sub(r"\g<name>***", text)
 
 

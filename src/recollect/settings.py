@@ -171,7 +171,7 @@ class Settings(BaseSettings):
     @field_validator("cors_origins")
     @classmethod
     def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(each != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", each) for each in value):
+        if any(each != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]{0,30}://[^/\s]+", each) for each in value):
             raise ValueError("write origins, as in https://app.example.org, without a path; or *")
         return value
 

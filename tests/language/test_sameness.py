@@ -119,3 +119,11 @@ def test_facts_are_the_same_only_with_the_same_names_numbers_and_negations() -> 
     for other in ("Ann lives in Rome since 2021.", "Ann lives in Bern since 2020", "Bob lives in Rome since 2020",
                   "Ann does not live in Rome since 2020"):  # fmt: skip
         assert not same_facts("Ann lives in Rome since 2020.", other)
+
+
+@pytest.mark.parametrize(
+    ("said", "bare"),
+    [('"Yes."', "yes"), ("(done);", "done"), ('a 5" pipe', 'a 5" pipe'), ("'5'", "5'"), ('really?"', "really?")],
+)
+def test_punctuation_around_words_says_nothing(said: str, bare: str) -> None:
+    assert gist(said) == bare

@@ -2,6 +2,8 @@
 
 import re
 import time
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 import Stemmer  # type: ignore[import-not-found]
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import Invalid
 from recollect.language.detection import detect
+from recollect.language.letters import normalized
 from recollect.language.stop_words import STOP_WORDS
 from recollect.language.words import LANGUAGES, QueryTerm, document_terms, query_terms
 
@@ -202,3 +205,10 @@ def test_a_long_text_is_quick() -> None:
     document_terms("a'" * 200_000)
     query_terms("昨天" * 50_000)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("form", ["NFD", "NFKC"])
+def test_long_runs_of_marks_have_the_normal_form_of_unicode(form: Literal["NFD", "NFKC"]) -> None:
+    marks = "\u0301\u0316\u0f73\u0344\uff9e\u0345\u05b0\u0327"
+    for run in ("é" + marks * 20, marks * 20 + "か" + marks * 9, "…" * 40 + marks, "\u0f73" * 50):
+        assert normalized(form, run) == normalize(form, run)

@@ -1,8 +1,8 @@
 """Letters: one spelling for equal ones, which of them make a word, and whose script they are."""
 
 import re
-from typing import Final
-from unicodedata import normalize
+from typing import Final, Literal
+from unicodedata import combining, normalize
 
 DEFAULT_LANGUAGE: Final = "english"
 
@@ -40,6 +40,10 @@ _SCRIPTS: Final = (
     (re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"), "chinese"),
 )
 SCRIPT_LANGUAGES: Final = frozenset(language for _, language in _SCRIPTS)
+# What may be a mark: no letter, digit or ASCII; and two signs of Japanese that Unicode calls letters and takes apart.
+_MANY_MARKS: Final = re.compile(r"[^\w\x00-\x7f]{32,}")
+_HALF_WIDTH_MARKS: Final = ("\uff9e", "\uff9f")
+_MANY_MARKS_OF_ANY_WIDTH: Final = re.compile(r"(?:[^\w\x00-\x7f]|[\uff9e\uff9f]){32,}")
 _FIRST_OTHER_SCRIPT: Final = "\u0370"  # everything before it is Latin
 
 
@@ -47,14 +51,40 @@ def fold(text: str) -> str:
     """One spelling for what readers take as the same word, whatever its case and the composition of its letters."""
     if text.isascii():
         return text.lower()
-    folded = normalize("NFKC", normalize("NFKC", text).casefold())
+    folded = normalize("NFKC", normalized("NFKC", text).casefold())
     # The rest of Turkish dotted capitals, and the Russian letter that most people write without its dots.
     return folded.replace("i\u0307", "i").replace("ё", "е")
 
 
+def normalized(form: Literal["NFD", "NFKC"], text: str) -> str:
+    """Unicode's normal form, in a time that grows with the text alone.
+
+    `unicodedata` sorts marks by insertion, which takes minutes for a letter that a megabyte of them is piled on. So
+    long runs of them are put into their order first.
+    """
+    decomposed: Literal["NFD", "NFKD"] = "NFD" if form == "NFD" else "NFKD"
+    any_width = any(mark in text for mark in _HALF_WIDTH_MARKS)
+    many = _MANY_MARKS_OF_ANY_WIDTH if any_width else _MANY_MARKS
+    return normalize(form, many.sub(lambda run: _in_order(run.group(), decomposed), text))
+
+
+def _in_order(run: str, decomposed: Literal["NFD", "NFKD"]) -> str:
+    """The signs of a run taken apart, and the marks behind each other sign sorted by their class."""
+    ordered: list[str] = []
+    marks: list[str] = []
+    for sign in "".join([normalize(decomposed, sign) for sign in run]):
+        if combining(sign):
+            marks.append(sign)
+        else:
+            ordered += sorted(marks, key=combining)
+            ordered.append(sign)
+            marks.clear()
+    return "".join(ordered + sorted(marks, key=combining))
+
+
 def without_accents(word: str) -> str:
     """The bare letters of a Latin word: readers of English type "cafe" for "café"."""
-    return word if word.isascii() else re.sub("[\u0300-\u036f]", "", normalize("NFD", word))
+    return word if word.isascii() else re.sub("[\u0300-\u036f]", "", normalized("NFD", word))
 
 
 def script_language(word: str) -> str | None:

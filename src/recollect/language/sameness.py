@@ -48,7 +48,8 @@ _ASKED_TO_REMEMBER: Final = re.compile(r"^\W*(?:please )?(?:remember|note)(?: th
 # What may stand before and behind a word. A question mark says something, and so does any other sign: A+, -5, #1.
 # Behind a digit a quotation mark may be an inch.
 _OPENING: Final = "\"'([{«„“"
-_CLOSING: Final = re.compile(r"(?:[.,;:!…)\]}»。、]|(?<!\d)[\"'”])+$")
+_CLOSING: Final = frozenset(".,;:!…)]}»。、")
+_CLOSING_QUOTES: Final = frozenset("\"'”")
 _ALONE: Final = frozenset(".,;:!…-–—•*")
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
@@ -122,7 +123,19 @@ def _words(text: str) -> list[str]:
 
 def _bare(chunk: str) -> str:
     """A word without the punctuation around it; a chunk of signs alone stays unless they only divide."""
-    word = _CLOSING.sub("", chunk.lstrip(_OPENING))
+    word = _without_closing(chunk.lstrip(_OPENING))
     if any(character.isalnum() for character in word):
         return word
     return "" if _ALONE.issuperset(chunk) else chunk
+
+
+def _without_closing(word: str) -> str:
+    """From the end: a regular expression that looks for it from the front takes a time that grows with the square."""
+    end = len(word)
+    while end and _closes(word, end - 1):
+        end -= 1
+    return word[:end]
+
+
+def _closes(word: str, at: int) -> bool:
+    return word[at] in _CLOSING or (word[at] in _CLOSING_QUOTES and not (at and word[at - 1].isdecimal()))

@@ -2,11 +2,12 @@
 
 import heapq
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from math import log
+from math import ceil, log
 from typing import Final, NamedTuple
 
 from recollect.language.facts import Mention, known_names, mentions
@@ -25,7 +26,9 @@ _LONGEST_SPEAKER: Final = 32  # characters before a colon that may be one
 _LEAST_MENTION: Final = 2  # tokens, with what joins it to the next
 _FIXED_COST: Final = 4  # tokens that every sentence seems longer, or the shortest would always win
 _LONGEST_SENTENCE: Final = 240  # characters: a longer one is taken in clauses
-_CLAUSE: Final = re.compile(r".+?(?:[,;:|]\s+|$)")
+_READ_CHARACTERS: Final = 500_000  # of a longer text, not every sentence is read
+_LIKELY: Final = 2_000  # sentences that are weighed against each other, beside one for each token of the summary
+_CLAUSE: Final = re.compile(r".+?(?:[,;:|]\s+|$)", re.S)
 
 
 class Said(NamedTuple):
@@ -50,17 +53,15 @@ class _Sentence:
 def summarise(said: Sequence[Said], max_tokens: int) -> str:
     """As much of what was said as fits, in its order, with names, numbers and dates before all else."""
     listed = [mention for line in said if line.speaker == ALSO for mention in _listed(line.text)]
-    names = known_names(line.text for line in said).union(*(mention.facts for mention in listed))
-    candidates = [
-        sentence
-        for number, line in enumerate(said)
-        if line.speaker != ALSO
-        for sentence in _sentences(number, line.text, names)
-    ]
+    read, texts = _read(said)
+    names = known_names(texts).union(*(mention.facts for mention in listed))
+    candidates = [_sentence(number, piece, names) for number, piece in read]
     every = _frequent_first(listed + [mention for sentence in candidates for mention in sentence.mentions])
+    worth = _worth(candidates)
+    candidates = _likeliest(candidates, worth, max_tokens)
     room = max_tokens
     while True:
-        chosen = _chosen(candidates, room)
+        chosen = _chosen(candidates, worth, room)
         kept, rest = _fitted([candidates[n] for n in chosen], every, room)
         text = _written(said, [candidates[n] for n in sorted(chosen[:kept])], rest)
         over = estimate_tokens(text) - max_tokens
@@ -79,12 +80,28 @@ def _spoken(line: str) -> Said:
     return Said(speaker, text) if text.strip() and len(speaker) <= _LONGEST_SPEAKER else Said(None, line)
 
 
-def _sentences(line: int, text: str, names: frozenset[str]) -> Iterator[_Sentence]:
-    for piece in (piece for sentence in sentences(text) for piece in _pieces(" ".join(sentence.split()))):
-        found = mentions(piece, names)
-        facts = frozenset(fact for mention in found for fact in mention.facts)
-        tokens = estimate_tokens(piece) + _SPEAKER_TOKENS
-        yield _Sentence(line, piece, tokens, found, facts, frozenset(document_terms(piece)))
+def _read(said: Sequence[Said]) -> tuple[list[tuple[int, str]], list[str]]:
+    """The pieces that may be taken, each with the number of its line, and the texts that teach which words are names.
+
+    Of a very long text, pieces at even distances stand for all of them.
+    """
+    spoken = [(number, line.text) for number, line in enumerate(said) if line.speaker != ALSO]
+    every = [(number, piece) for number, text in spoken for piece in _pieces_of(text)]
+    step = ceil(sum(len(text) for _, text in spoken) / _READ_CHARACTERS)
+    if step <= 1:
+        return every, [line.text for line in said]
+    return every[::step], [piece for _, piece in every[::step]]
+
+
+def _sentence(line: int, piece: str, names: frozenset[str]) -> _Sentence:
+    found = mentions(piece, names)
+    facts = frozenset(fact for mention in found for fact in mention.facts)
+    tokens = estimate_tokens(piece) + _SPEAKER_TOKENS
+    return _Sentence(line, piece, tokens, found, facts, frozenset(document_terms(piece)))
+
+
+def _pieces_of(text: str) -> Iterator[str]:
+    return (piece for sentence in sentences(text) for piece in _pieces(" ".join(sentence.split())))
 
 
 def _pieces(sentence: str) -> Iterator[str]:
@@ -104,25 +121,42 @@ def _listed(text: str) -> list[Mention]:
     return [mention for item in text.split(_JOINT) if (mention := Mention.whole(item.strip())).facts]
 
 
-def _chosen(candidates: Sequence[_Sentence], max_tokens: int) -> list[int]:
-    """Which sentences gain most for their length, each valued beside those that come before it here."""
+def _worth(candidates: Sequence[_Sentence]) -> dict[str, float]:
+    """What each term is worth, more if it is said often."""
     counts = Counter(term for sentence in candidates for term in sentence.terms)
-    worth = {term: _TERM_WORTH * log(1 + count) for term, count in counts.items()}
+    return {term: _TERM_WORTH * log(1 + count) for term, count in counts.items()}
+
+
+def _value(sentence: _Sentence, worth: Mapping[str, float], facts: Set[str], terms: Set[str]) -> float:
+    """What a sentence gains for its length beside the facts and terms that are told already."""
+    gain = len(sentence.facts - facts) + sum(worth[term] for term in sentence.terms - terms)
+    return gain / (sentence.tokens + _FIXED_COST)
+
+
+def _likeliest(candidates: list[_Sentence], worth: Mapping[str, float], max_tokens: int) -> list[_Sentence]:
+    """Those that gain most by themselves, in their order: many more than there is room for."""
+    most = _LIKELY + max_tokens
+    if len(candidates) <= most:
+        return candidates
+    values = [(-_value(sentence, worth, frozenset(), frozenset()), n) for n, sentence in enumerate(candidates)]
+    return [candidates[number] for number in sorted(number for _, number in heapq.nsmallest(most, values))]
+
+
+def _chosen(candidates: Sequence[_Sentence], worth: Mapping[str, float], max_tokens: int) -> list[int]:
+    """Which sentences gain most for their length, each valued beside those that come before it here."""
     facts: set[str] = set()
     terms: set[str] = set()
-
-    def value(sentence: _Sentence) -> float:
-        gain = len(sentence.facts - facts) + sum(worth[term] for term in sentence.terms - terms)
-        return gain / (sentence.tokens + _FIXED_COST)
-
-    waiting = [(-value(sentence), number) for number, sentence in enumerate(candidates)]
+    waiting = [(-_value(sentence, worth, facts, terms), number) for number, sentence in enumerate(candidates)]
     heapq.heapify(waiting)
+    shortest = min((sentence.tokens for sentence in candidates), default=0)
     chosen: list[int] = []
-    while waiting:
+    while waiting and max_tokens >= shortest:
         _, number = heapq.heappop(waiting)
         sentence = candidates[number]
-        now = -value(sentence)
-        if not now or sentence.tokens > max_tokens:
+        if sentence.tokens > max_tokens:
+            continue
+        now = -_value(sentence, worth, facts, terms)
+        if not now:
             continue
         if waiting and now > waiting[0][0]:
             heapq.heappush(waiting, (now, number))  # others have told a part of it: it waits for its new turn
@@ -135,40 +169,47 @@ def _chosen(candidates: Sequence[_Sentence], max_tokens: int) -> list[int]:
 
 
 def _frequent_first(every: Sequence[Mention]) -> list[Mention]:
+    """Each once: what names the same as another tells nothing more."""
     counts = Counter(fact for mention in every for fact in mention.facts)
-    return sorted(every, key=lambda mention: -max(counts[fact] for fact in mention.facts))
+    distinct: dict[frozenset[str], Mention] = {}
+    for mention in every:
+        distinct.setdefault(mention.facts, mention)
+    return sorted(distinct.values(), key=lambda mention: -max(counts[fact] for fact in mention.facts))
 
 
 def _fitted(chosen: Sequence[_Sentence], every: Sequence[Mention], max_tokens: int) -> tuple[int, list[Mention]]:
     """How many of the sentences leave room for the facts of the others, and these."""
     spent = [0, *accumulate(sentence.tokens for sentence in chosen)]
-    count = len(chosen)
-    while True:
-        missing = _missing(chosen[:count], every)
-        rest = list(_within(missing, max_tokens - spent[count] - estimate_tokens(ALSO) - 1))
-        if len(rest) == len(missing) or count <= 1 or spent[count] <= _SENTENCES_SHARE * max_tokens:
-            return count, rest
-        count -= 1
+    room = [max_tokens - tokens - estimate_tokens(ALSO) - 1 for tokens in spent]
+    enough = bisect_right(spent, _SENTENCES_SHARE * max_tokens) - 1
+    # The fewer sentences, the more room for the facts: where these begin to find it is looked for by halves.
+    least, most = min(max(enough, 1), len(chosen)), len(chosen)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if all(fits for _, fits in _within(_missing(chosen[:middle], every), room[middle])):
+            least = middle
+        else:
+            most = middle - 1
+    return least, [mention for mention, fits in _within(_missing(chosen[:least], every), room[least]) if fits]
 
 
-def _missing(kept: Sequence[_Sentence], every: Sequence[Mention]) -> list[Mention]:
+def _missing(kept: Sequence[_Sentence], every: Sequence[Mention]) -> Iterator[Mention]:
     told = {fact for sentence in kept for fact in sentence.facts}
-    missing = []
     for mention in every:
         if not mention.facts <= told:
-            missing.append(mention)
+            yield mention
             told |= mention.facts
-    return missing
 
 
-def _within(mentioned: Sequence[Mention], room: int) -> Iterator[Mention]:
+def _within(mentioned: Iterable[Mention], room: int) -> Iterator[tuple[Mention, bool]]:
+    """Each mention, and whether it still fits; where nothing more does, the rest is left out."""
     for mention in mentioned:
-        if room < _LEAST_MENTION:
-            return
         tokens = estimate_tokens(mention.text + _JOINT)
+        yield mention, tokens <= room
         if tokens <= room:
             room -= tokens
-            yield mention
+        elif room < _LEAST_MENTION:
+            return
 
 
 def _written(said: Sequence[Said], kept: Sequence[_Sentence], rest: Sequence[Mention]) -> str:

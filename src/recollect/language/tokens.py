@@ -3,7 +3,8 @@
 import re
 from math import ceil
 from typing import Final
-from unicodedata import normalize
+
+from recollect.language.letters import normalized
 
 _LONGEST: Final = 64
 _LATIN_WORD: Final = re.compile(rf"[A-Za-z0-9]{{1,{_LONGEST}}}")
@@ -34,7 +35,7 @@ _FOREIGN_COSTS: Final = [_foreign_cost(length) for length in range(_LONGEST + 1)
 def estimate_tokens(text: str, *, english: bool = True) -> int:
     """The number of WordPiece tokens, about; `english` says whether Latin words are likely to be English."""
     # The model takes accents off and takes Korean syllables apart; so does this.
-    plain = text if text.isascii() else _ACCENTS.sub("", normalize("NFD", text))
+    plain = text if text.isascii() else _ACCENTS.sub("", normalized("NFD", text))
     words = list(map(len, _LATIN_WORD.findall(plain)))
     others = sum(map(len, plain.split())) - sum(words)  # punctuation and letters of other scripts: a token each
     costs = _ENGLISH_COSTS if english else _FOREIGN_COSTS
