@@ -167,8 +167,8 @@ class Gateway:
         """Append messages to a chat, all or none; those that it has already are left out."""
         _check_session_id(session_id)
         checks.between(len(messages), 1, MAX_MESSAGES, "the number of messages")
-        for message in messages:
-            _check(message)
+        for number, message in enumerate(messages):
+            _check(message, f"messages[{number}]")
         stored = owner.stored(session_id)
         lines = tuple(_line(stored, message) for message in messages)
         turn = Turn(stored, lines, opens_for=owner.user_id, realm=owner.realm)
@@ -266,11 +266,11 @@ def _check_session_id(session_id: str) -> str:
     return session_id
 
 
-def _check(message: Said) -> None:
-    checks.identifier(message.sender_id, "sender_id")
-    checks.one_of(message.role, ROLES, "role")
-    checks.between(message.timestamp, 1, LAST_TIMESTAMP, "timestamp")
-    checks.text(message.content, "content")
+def _check(message: Said, place: str) -> None:
+    checks.identifier(message.sender_id, f"{place}.sender_id")
+    checks.one_of(message.role, ROLES, f"{place}.role")
+    checks.between(message.timestamp, 1, LAST_TIMESTAMP, f"{place}.timestamp")
+    checks.text(message.content, f"{place}.content")
 
 
 def _line(stored: str, message: Said) -> Line:

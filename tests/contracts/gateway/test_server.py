@@ -89,6 +89,11 @@ async def test_a_field_that_nobody_reads_is_refused_and_nothing_is_added(anna: G
     assert await anna.texts("tea") == []
 
 
+async def test_a_blank_message_is_refused_by_its_place(anna: GatewayUser) -> None:
+    refusal = await anna.refused(422, ADD, session_id="chat:1", messages=said("anna", "Tea?", " "))
+    assert "messages[1].content is empty" in refusal
+
+
 async def test_before_the_flush_words_are_found_and_after_it_meaning_too(anna: GatewayUser) -> None:
     await anna.ok(ADD, session_id="chat:1", messages=said("anna", "My physician told me to rest."))
     assert await anna.texts("physician") == ["My physician told me to rest."]

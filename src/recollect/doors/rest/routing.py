@@ -16,7 +16,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 # Left as they are until a route has matched: an encoded slash belongs to an id, a plain one separates ids. With the
 # percent sign left as well, `%2F` can only be a slash that came encoded.
-_KEPT = {b"%2f": "%2F", b"%2F": "%2F", b"%25": "%25"}
+_SLASH, _PERCENT = b"%2F", b"%25"
 
 
 class Paths:
@@ -26,8 +26,9 @@ class Paths:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (b"%" in scope.get("raw_path", b"") or b"%" in scope["query_string"]):
-            scope["path"] = _decoded(scope.get("raw_path") or scope["path"].encode())
+        if scope["type"] == "http" and b"%" in scope.get("raw_path", b""):
+            scope["path"] = _decoded(scope["raw_path"])
+        if scope["type"] == "http" and b"%" in scope["query_string"]:
             _readable(unquote_to_bytes(scope["query_string"]), "query string")
         await self._app(scope, receive, send)
 
@@ -35,11 +36,15 @@ class Paths:
 def _decoded(raw_path: bytes) -> str:
     """A path without its escapes, but for slashes and percent signs."""
     head, *escaped = raw_path.split(b"%")
-    parts = [head]
-    for piece in escaped:
-        escape = b"%" + piece[:2]
-        parts.append((_KEPT[escape].encode() if escape in _KEPT else unquote_to_bytes(escape)) + piece[2:])
-    return _readable(b"".join(parts), "path")
+    return _readable(head + b"".join(map(_unescaped, escaped)), "path")
+
+
+def _unescaped(piece: bytes) -> bytes:
+    """What follows a percent sign, decoded; one that begins no escape stands for itself."""
+    byte = unquote_to_bytes(b"%" + piece[:2])
+    if byte == b"/":
+        return _SLASH + piece[2:]
+    return byte + piece[2:] if len(byte) == 1 and byte != b"%" else _PERCENT + piece.removeprefix(b"25")
 
 
 def _readable(raw: bytes, name: str) -> str:
