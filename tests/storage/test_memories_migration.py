@@ -1,7 +1,5 @@
 """Memories of an older schema: metadata keeps its values, and histories of deleted memories lose their texts."""
 
-from uuid import UUID
-
 import pytest
 
 from recollect.identifiers import uuid7
@@ -27,7 +25,7 @@ async def test_only_a_memory_that_is_there_keeps_the_texts_of_its_history(
     server: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = migrate.migrations()
-    kept, gone = UUID(str(uuid7())), UUID(str(uuid7()))
+    kept, gone = sorted(uuid7() for _ in range(2))
     async with empty_database(server) as name:
         database = await Database.open({"dsn": url(server.connection, name)})
         monkeypatch.setattr(migrate, "migrations", lambda: [step for step in every if step.version < BEFORE])
