@@ -23,7 +23,7 @@ from recollect.language import bm25, words
 from recollect.memory.passages import Passages, Source, analyse
 from recollect.memory.passages import _Sql as passages_sql
 from recollect.memory.search import Meaning, Scope, Search
-from recollect.storage.database import Transaction
+from recollect.storage.database import NEAR, Transaction
 
 TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES") or sized(1_000_000))
 OWNERS = {"owner-1k": sized(1_000), "owner-10k": sized(10_000), "owner-100k": sized(100_000)}
@@ -172,7 +172,7 @@ async def by_meaning(engine: Engine, namespace: str, owner: str) -> Callable[[],
         async with engine.database.searching(namespace) as db:
             giant = await engine.capabilities.giants.find(db, owner, meaning.model)
             if giant is not None:
-                await engine.capabilities.giants.nearest(db, giant, meaning.vector, 100)
+                await engine.capabilities.giants.nearest(db, giant, meaning.vector, 100, NEAR)
             else:
                 await search.by_meaning(db, Scope(owner=owner), meaning, 100)
 

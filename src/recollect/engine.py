@@ -26,6 +26,7 @@ from recollect.flows.judge import Judges, seated
 from recollect.flows.legs import Legs
 from recollect.flows.maintenance import Maintenance
 from recollect.flows.memories import LongTermMemory
+from recollect.flows.nomination import Nomination
 from recollect.flows.pacing import Pacing
 from recollect.flows.recall import Recall
 from recollect.flows.remember import Remember
@@ -108,7 +109,8 @@ class Engine:
             written=self.indexer.wake,
         )
         self.conversations = Conversations(self.database, capabilities.sessions, capabilities.log, self.remember)
-        self.recall = Recall(self.database, capabilities.search, capabilities.giants, self.spaces)
+        self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
+        self.recall = Recall(self.database, capabilities.search, self.nomination, self.spaces)
         self._findable = Findable(
             capabilities.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch
         )
@@ -124,7 +126,7 @@ class Engine:
             capabilities.working,
             capabilities.episodes,
             self._findable,
-            Legs(self.database, capabilities.search, capabilities.passages, self.spaces),
+            Legs(self.database, capabilities.search, self.nomination, capabilities.passages, self.spaces),
         )
         self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
         self.ground_truth = GroundTruth(self.database, capabilities.golden, capabilities.judging, capabilities.insights)

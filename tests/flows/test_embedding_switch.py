@@ -179,7 +179,7 @@ async def test_a_giant_has_an_index_of_the_new_size_before_searches_ask_for_it(
         assert giant is not None
         assert giant.dimensions == 1536
         await db._connection.execute("set local enable_sort = off; set local enable_seqscan = off")
-        nearest = await filled.capabilities.giants.nearest(db, giant, meaning.vector, 10)
+        nearest = await filled.capabilities.giants.nearest(db, giant, meaning.vector, 10, 10)
         assert nearest == await filled.recall._search.by_meaning(db, Scope(owner="ann"), meaning, 10)
     assert await filled.embeddings.sweep(namespace)
     async with filled.database.unscoped() as connection:

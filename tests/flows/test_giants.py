@@ -46,7 +46,7 @@ async def plan(db: Statements, giant: Giant, vector: str) -> str:
     """How PostgreSQL runs the search of a giant."""
     query, scope = (giants._Sql.nearest_of_all, ()) if giant.owner is None else (giants._Sql.nearest, (giant.owner,))
     explained = Query("test.plan", f"explain {query.text}")
-    rows = await db.all(explained, vector, giant.model, NEAREST, *scope, giant.watermark)
+    rows = await db.all(explained, vector, giant.model, NEAREST, NEAREST, *scope, giant.watermark)
     return "\n".join(row[0] for row in rows)
 
 
@@ -61,7 +61,7 @@ async def nearest(engine: Engine, namespace: str, owner: str | None, question: s
         exact = await Search().by_meaning(db, Scope(owner=owner), meaning, NEAREST)
         # So few rows are quicker to sort; the index is what is tested.
         await db._connection.execute("set local enable_sort = off; set local enable_seqscan = off")
-        indexed = await engine.capabilities.giants.nearest(db, giant, meaning.vector, NEAREST)
+        indexed = await engine.capabilities.giants.nearest(db, giant, meaning.vector, NEAREST, NEAREST)
         assert giant.index_name in await plan(db, giant, meaning.vector)
     return indexed, exact
 

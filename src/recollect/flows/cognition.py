@@ -31,7 +31,7 @@ MAX_TOP_K = 100
 MAX_LISTED = 1000
 MAX_DAYS_BACK = 36_500
 
-# Passages each leg brings: an item may have several, and the contract allows 100 results.
+# Items that each leg brings; the contract allows 100 results.
 NOMINEES = 200
 # The same where results are still to be filtered by what passages do not know.
 NOMINEES_TO_FILTER = 1000

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from recollect import checks
 from recollect.errors import Invalid
+from recollect.flows.nomination import Nomination
 from recollect.flows.spaces import SemanticQuery, Spaces
 from recollect.language import words
 from recollect.memory.passages import Passages
@@ -26,14 +27,17 @@ class Ranks:
 class Legs:
     """Searches items whose ids are integers; what their ranks are worth is for the caller to say."""
 
-    def __init__(self, database: Database, search: Search, passages: Passages, spaces: Spaces) -> None:
+    def __init__(
+        self, database: Database, search: Search, nomination: Nomination, passages: Passages, spaces: Spaces
+    ) -> None:
         self._database = database
         self._search = search
+        self._nomination = nomination
         self._passages = passages
         self._spaces = spaces
 
     async def both(self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None) -> Ranks:
-        """Items by meaning and items by words, from so many passages each; a vector may be given."""
+        """So many items by meaning and as many by words; a vector may be given."""
         (query, by_meaning), by_words = await asyncio.gather(
             self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
         )
@@ -77,8 +81,7 @@ class Legs:
         query = await self.query(namespace, text) if given is None else SemanticQuery(given)
         if query.meaning is None:
             return query, []
-        async with self._database.searching(namespace) as db:
-            return query, await self._search.by_meaning(db, scope, query.meaning, limit)
+        return query, await self._nomination.by_meaning(namespace, scope, query.meaning, limit)
 
     async def _items(self, namespace: str, *lists: Sequence[int]) -> list[list[int]]:
         """The items of ranked passages, each at the rank of its best."""

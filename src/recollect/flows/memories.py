@@ -26,8 +26,8 @@ KIND = "memory"
 MAX_LISTED = 1000
 MAX_RECALLED = 1000
 
-# Passages of each leg for one memory asked for: some memories have several.
-PASSAGES_EACH = 2
+# Memories that each leg nominates for one that is asked for: the best of both are not the best of either.
+NOMINATED_EACH = 2
 # Memories of the same scope that a model compares a new one with, and how many are looked at to find them.
 COMPARED = 5
 LOOKED_AT = 50
@@ -151,7 +151,7 @@ class LongTermMemory:
             only.until,
             only.metadata,
         )
-        breadth = max(NOMINEES, PASSAGES_EACH * limit)
+        breadth = max(NOMINEES, NOMINATED_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
         found = await self._recall.recall(namespace, query, scope, top_k=limit, fold=False, nominees=breadth)
         async with self._database.reading(namespace) as db:

@@ -8,11 +8,11 @@ from typing import Any
 
 from recollect import checks, tasks, telemetry
 from recollect.flows import ranking
+from recollect.flows.nomination import Nomination
 from recollect.flows.ranking import Parts, Ranked
 from recollect.flows.spaces import SemanticQuery, Spaces
 from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
-from recollect.memory.giants import Giants
 from recollect.memory.search import Lexical, Meaning, Nominee, Scope, Search
 from recollect.storage.database import Database
 
@@ -111,10 +111,10 @@ _Embedding = asyncio.Future[SemanticQuery]
 class Recall:
     """Reads passages only; every kind of memory is found the same way."""
 
-    def __init__(self, database: Database, search: Search, giants: Giants, spaces: Spaces) -> None:
+    def __init__(self, database: Database, search: Search, nomination: Nomination, spaces: Spaces) -> None:
         self._database = database
         self._search = search
-        self._giants = giants
+        self._nomination = nomination
         self._spaces = spaces
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
@@ -132,10 +132,10 @@ class Recall:
     ) -> Recollection:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
-        Items that say the same are folded into one, unless the caller wants each; `nominees` are passages of each leg.
+        Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
         Raises NotSearched if words find nothing while meaning cannot be asked.
         """
-        wanted = _Wanted(top_k, token_budget, explain, fold, nominees)
+        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k))
         (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
         return found
 
@@ -213,15 +213,7 @@ class Recall:
 
     async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:
         meaning = (await embedding).meaning
-        if meaning is None:
-            return []
-        async with self._database.searching(namespace) as db:
-            giant = None
-            if scope.is_whole() and scope.kinds is None:
-                giant = await self._giants.find(db, scope.owner, meaning.model)
-            if giant is not None:
-                return await self._giants.nearest(db, giant, meaning.vector, limit)
-            return await self._search.by_meaning(db, scope, meaning, limit)
+        return [] if meaning is None else await self._nomination.by_meaning(namespace, scope, meaning, limit)
 
 
 def _check(question: str, scope: Scope, wanted: _Wanted) -> None:

@@ -42,6 +42,8 @@ class Outdated(NamedTuple):
     id: int
     kind: str
     owner: str
+    head: int | None
+    """The first passage of its item; None for that one itself."""
     text: str
 
 
@@ -84,7 +86,7 @@ class EmbeddingModels:
 
     async def add(self, tx: Transaction, passages: Sequence[Outdated], model: str, vectors: Sequence[str]) -> None:
         """Store vectors of claimed passages."""
-        columns = [list(column) for column in zip(*(passage[:3] for passage in passages), strict=True)]
+        columns = [list(column) for column in zip(*(passage[:4] for passage in passages), strict=True)]
         await tx.all(_Sql.add, *columns, list(vectors), model)
 
     async def missing(self, db: Statements, old: str, new: str, at_most: int) -> int:

@@ -30,7 +30,7 @@ update embedding_models set leftovers = false where namespace = $1;
 -- claim
 -- Passages with a vector of one model and none of another; others who do the same pass these over, and whoever deletes
 -- one waits.
-select passages.id, passages.kind, passages.owner, passages.text
+select passages.id, passages.kind, passages.owner, old.head, passages.text
 from passages
 join passage_vectors old on old.namespace = $1 and old.id = passages.id and old.model = $2
 where passages.namespace = $1
@@ -44,9 +44,9 @@ for update of passages skip locked;
 
 -- add
 -- Their vectors of the other model.
-insert into passage_vectors (namespace, id, kind, owner, model, embedding)
-select $1, v.id, v.kind, v.owner, $6, v.embedding::halfvec
-from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as v (id, kind, owner, embedding)
+insert into passage_vectors (namespace, id, kind, owner, head, model, embedding)
+select $1, v.id, v.kind, v.owner, v.head, $7, v.embedding::halfvec
+from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) as v (id, kind, owner, head, embedding)
 on conflict (namespace, id, model) do nothing;
 
 -- missing

@@ -84,14 +84,14 @@ class Giants:
         """From now on searches scan."""
         await tx.all(_Sql.forget, giant.owner or "", giant.owner is None, giant.model)
 
-    async def nearest(self, db: Statements, giant: Giant, vector: str, limit: int) -> list[int]:
-        """The nearest passages of a giant, the nearest first."""
+    async def nearest(self, db: Statements, giant: Giant, vector: str, limit: int, passages: int) -> list[int]:
+        """The items of a giant's nearest passages, the nearest first, each by its nearest: fewer if some have many."""
         if giant.owner is None:
             query = _sized(_Sql.nearest_of_all, giant.dimensions)
-            rows = await db.all(query, vector, giant.model, limit, giant.watermark)
+            rows = await db.all(query, vector, giant.model, limit, passages, giant.watermark)
         else:
             query = _sized(_Sql.nearest, giant.dimensions)
-            rows = await db.all(query, vector, giant.model, limit, giant.owner, giant.watermark)
+            rows = await db.all(query, vector, giant.model, limit, passages, giant.owner, giant.watermark)
         return [row["id"] for row in rows]
 
 

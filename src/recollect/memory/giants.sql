@@ -44,25 +44,35 @@ do update set watermark = excluded.watermark, index_name = excluded.index_name, 
 delete from giants where namespace = $1 and owner = $2 and whole = $3 and model = $4;
 
 -- nearest
--- The nearest passages of a giant owner: by its index up to the watermark, by a scan above it.
+-- The nearest items of a giant owner, each by its nearest passage, among so many passages: by its index up to the
+-- watermark, by a scan above it.
 select passages.id
 from (
-    (
-        select vectors.id, vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
-        from passage_vectors vectors
-        where vectors.namespace = $1 and vectors.model = $3 and vectors.owner = $5 and vectors.id <= $6
-        order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
-        limit $4
-    )
-    union all
-    (
-        select vectors.id, vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
-        from passage_vectors vectors
-        where vectors.namespace = $1 and vectors.model = $3 and vectors.owner = $5 and vectors.id > $6
-        order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
-        limit $4
-    )
-    order by distance, id
+    select items.id, items.distance
+    from (
+        select distinct on (near.item) near.id, near.distance
+        from (
+            (
+                select vectors.id, coalesce(vectors.head, vectors.id) as item,
+                       vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
+                from passage_vectors vectors
+                where vectors.namespace = $1 and vectors.model = $3 and vectors.owner = $6 and vectors.id <= $7
+                order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
+                limit $5
+            )
+            union all
+            (
+                select vectors.id, coalesce(vectors.head, vectors.id) as item,
+                       vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
+                from passage_vectors vectors
+                where vectors.namespace = $1 and vectors.model = $3 and vectors.owner = $6 and vectors.id > $7
+                order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
+                limit $5
+            )
+        ) as near
+        order by near.item, near.distance, near.id
+    ) as items
+    order by items.distance, items.id
     limit $4
 ) as best
 join passages on passages.namespace = $1 and passages.id = best.id
@@ -72,22 +82,31 @@ order by best.distance, best.id;
 -- The same for a whole namespace.
 select passages.id
 from (
-    (
-        select vectors.id, vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
-        from passage_vectors vectors
-        where vectors.namespace = $1 and vectors.model = $3 and vectors.id <= $5
-        order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
-        limit $4
-    )
-    union all
-    (
-        select vectors.id, vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
-        from passage_vectors vectors
-        where vectors.namespace = $1 and vectors.model = $3 and vectors.id > $5
-        order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
-        limit $4
-    )
-    order by distance, id
+    select items.id, items.distance
+    from (
+        select distinct on (near.item) near.id, near.distance
+        from (
+            (
+                select vectors.id, coalesce(vectors.head, vectors.id) as item,
+                       vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
+                from passage_vectors vectors
+                where vectors.namespace = $1 and vectors.model = $3 and vectors.id <= $6
+                order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
+                limit $5
+            )
+            union all
+            (
+                select vectors.id, coalesce(vectors.head, vectors.id) as item,
+                       vectors.embedding::halfvec(384) <=> $2::text::halfvec(384) as distance
+                from passage_vectors vectors
+                where vectors.namespace = $1 and vectors.model = $3 and vectors.id > $6
+                order by vectors.embedding::halfvec(384) <=> $2::text::halfvec(384)
+                limit $5
+            )
+        ) as near
+        order by near.item, near.distance, near.id
+    ) as items
+    order by items.distance, items.id
     limit $4
 ) as best
 join passages on passages.namespace = $1 and passages.id = best.id

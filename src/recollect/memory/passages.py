@@ -79,6 +79,8 @@ class Claim:
     id: int
     kind: str
     owner: str
+    head: int | None
+    """The first passage of its item; None for that one itself."""
     text: str
     terms: tuple[int, ...]
     counted: bool
@@ -109,6 +111,7 @@ class Passages:
             (
                 ids[source.item_id, part],
                 source.kind,
+                ids[source.item_id, 0] if part else None,
                 _keys(tx.namespace, source.owner, excerpt.terms),
                 excerpt.weights,
             )
@@ -187,7 +190,15 @@ class Passages:
             # Deleted while something put them back into the queue.
             await tx.all(_Sql.remove_from_queue, list(gone))
         return [
-            Claim(row["id"], row["kind"], row["owner"], row["text"], _terms(row["weights"]), counted[row["id"]])
+            Claim(
+                row["id"],
+                row["kind"],
+                row["owner"],
+                row["head"],
+                row["text"],
+                _terms(row["weights"]),
+                counted[row["id"]],
+            )
             for row in texts
         ]
 
@@ -198,6 +209,7 @@ class Passages:
             [claim.id for claim in claims],
             [claim.kind for claim in claims],
             [claim.owner for claim in claims],
+            [claim.head for claim in claims],
             list(vectors),
             model,
         )

@@ -14,9 +14,9 @@ returning id, item_id, part;
 
 -- add_words
 -- Their words, so that they are found at once.
-insert into passage_words (namespace, id, kind, keys, weights)
-select $1, w.id, w.kind, w.keys::bigint[], w.weights::sparsevec
-from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as w (id, kind, keys, weights);
+insert into passage_words (namespace, id, kind, head, keys, weights)
+select $1, w.id, w.kind, w.head, w.keys::bigint[], w.weights::sparsevec
+from unnest($2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[]) as w (id, kind, head, keys, weights);
 
 -- enqueue
 -- Their meaning is the indexer's work.
@@ -106,16 +106,16 @@ for update skip locked;
 
 -- texts
 -- What to embed, and the words to count.
-select passages.id, passages.kind, passages.owner, passages.text, words.weights::text as weights
+select passages.id, passages.kind, passages.owner, words.head, passages.text, words.weights::text as weights
 from passages
 join passage_words words on words.namespace = $1 and words.id = passages.id
 where passages.namespace = $1 and passages.id = any($2::bigint[]);
 
 -- add_vectors
 -- Meaning, in the space of one model.
-insert into passage_vectors (namespace, id, kind, owner, model, embedding)
-select $1, v.id, v.kind, v.owner, $6, v.embedding::halfvec
-from unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) as v (id, kind, owner, embedding)
+insert into passage_vectors (namespace, id, kind, owner, head, model, embedding)
+select $1, v.id, v.kind, v.owner, v.head, $7, v.embedding::halfvec
+from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) as v (id, kind, owner, head, embedding)
 -- One may be left from when the namespace had this model before.
 on conflict (namespace, id, model) do nothing;
 

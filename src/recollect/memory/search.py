@@ -1,4 +1,4 @@
-"""Search: two legs nominate passages, by words and by meaning, and one statement scores every nominee by both."""
+"""Search: two legs nominate items, by words and by meaning, and one statement scores every nominee by both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ class _Sql(Queries, file="search.sql"):
     by_words: Query
     by_words_in_scope: Query
     by_meaning: Query
+    by_meaning_among: Query
     by_meaning_in_scope: Query
     score: Query
     around: Query
@@ -108,7 +109,7 @@ class Search:
         return lexical_question(db.namespace, owner, variants_of_words, frequencies)
 
     async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
-        """Passages that share words with the question, the best first."""
+        """So many items that share words with the question, the best first, each by its best passage."""
         if not question.keys:
             return []
         if scope.is_whole():
@@ -120,11 +121,20 @@ class Search:
         return [row["id"] for row in rows]
 
     async def by_meaning(self, db: Statements, scope: Scope, question: Meaning, limit: int) -> list[int]:
-        """Passages near the question in meaning, the nearest first."""
+        """So many items near the question in meaning, the nearest first, each by its nearest passage."""
         if scope.is_whole():
             rows = await db.all(_Sql.by_meaning, question.vector, question.model, scope.kinds, limit, scope.owner)
         else:
             rows = await db.all(_Sql.by_meaning_in_scope, question.vector, question.model, *_narrowed(scope, limit))
+        return [row["id"] for row in rows]
+
+    async def by_meaning_among(
+        self, db: Statements, scope: Scope, question: Meaning, limit: int, passages: int
+    ) -> list[int]:
+        """The same for a whole owner or namespace, among so many of its passages: fewer items if some have many."""
+        rows = await db.all(
+            _Sql.by_meaning_among, question.vector, question.model, scope.kinds, limit, scope.owner, passages
+        )
         return [row["id"] for row in rows]
 
     async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:

@@ -3,13 +3,18 @@
 select term, df from term_stats where namespace = $1 and term = any($2::int[]);
 
 -- by_words
--- The best passages by BM25 of a whole owner or namespace.
+-- The best items by BM25 of a whole owner or namespace, each by its best passage.
 select passages.id
 from (
-    select words.id, words.weights <#> $3::text::sparsevec as distance
-    from passage_words words
-    where words.namespace = $1 and words.keys && $2::bigint[] and ($4::text[] is null or words.kind = any($4))
-    order by distance, words.id
+    select items.id, items.distance
+    from (
+        select distinct on (coalesce(words.head, words.id))
+               words.id, words.weights <#> $3::text::sparsevec as distance
+        from passage_words words
+        where words.namespace = $1 and words.keys && $2::bigint[] and ($4::text[] is null or words.kind = any($4))
+        order by coalesce(words.head, words.id), distance, words.id
+    ) as items
+    order by items.distance, items.id
     limit $5
 ) as best
 -- Keys are hashes: two owners may share one, if hardly ever.
@@ -17,58 +22,99 @@ join passages on passages.namespace = $1 and passages.id = best.id and ($6::text
 order by best.distance, best.id;
 
 -- by_words_in_scope
--- The best passages by BM25 of a narrower scope.
-select passages.id
-from passage_words words
-join passages on passages.namespace = $1 and passages.id = words.id
-where words.namespace = $1
-  and ($2::bigint[] is null or words.keys && $2)
-  and ($4::text[] is null or passages.kind = any($4))
-  and ($6::text is null or passages.owner = $6)
-  and ($7::text is null or passages.agent_id = $7)
-  and ($8::text is null or passages.session_id = $8)
-  and ($9::text[] is null or passages.category = any($9))
-  and ($10::timestamptz is null or passages.at >= $10)
-  and ($11::timestamptz is null or passages.at <= $11)
-  and ($12::text is null or passages.metadata @> $12::text::jsonb)
-  and ($13::text is null or passages.realm = $13)
-  and words.weights <#> $3::text::sparsevec < 0
-order by words.weights <#> $3::text::sparsevec, words.id
+-- The same of a narrower scope.
+select items.id
+from (
+    select distinct on (coalesce(words.head, words.id))
+           words.id, words.weights <#> $3::text::sparsevec as distance
+    from passage_words words
+    join passages on passages.namespace = $1 and passages.id = words.id
+    where words.namespace = $1
+      and ($2::bigint[] is null or words.keys && $2)
+      and ($4::text[] is null or passages.kind = any($4))
+      and ($6::text is null or passages.owner = $6)
+      and ($7::text is null or passages.agent_id = $7)
+      and ($8::text is null or passages.session_id = $8)
+      and ($9::text[] is null or passages.category = any($9))
+      and ($10::timestamptz is null or passages.at >= $10)
+      and ($11::timestamptz is null or passages.at <= $11)
+      and ($12::text is null or passages.metadata @> $12::text::jsonb)
+      and ($13::text is null or passages.realm = $13)
+      and words.weights <#> $3::text::sparsevec < 0
+    order by coalesce(words.head, words.id), distance, words.id
+) as items
+order by items.distance, items.id
 limit $5;
 
 -- by_meaning
--- The nearest passages of a whole owner or namespace, by an exact scan.
+-- The nearest items of a whole owner or namespace, each by its nearest passage: an exact scan.
 select passages.id
 from (
-    select vectors.id, vectors.embedding <=> $2::text::halfvec as distance
-    from passage_vectors vectors
-    where vectors.namespace = $1
-      and vectors.model = $3
-      and ($4::text[] is null or vectors.kind = any($4))
-      and ($6::text is null or vectors.owner = $6)
-    order by distance, vectors.id
+    select items.id, items.distance
+    from (
+        select distinct on (coalesce(vectors.head, vectors.id))
+               vectors.id, vectors.embedding <=> $2::text::halfvec as distance
+        from passage_vectors vectors
+        where vectors.namespace = $1
+          and vectors.model = $3
+          and ($4::text[] is null or vectors.kind = any($4))
+          and ($6::text is null or vectors.owner = $6)
+        order by coalesce(vectors.head, vectors.id), distance, vectors.id
+    ) as items
+    order by items.distance, items.id
+    limit $5
+) as best
+join passages on passages.namespace = $1 and passages.id = best.id
+order by best.distance, best.id;
+
+-- by_meaning_among
+-- The same among the nearest passages only, which spares sorting a large owner's passages by item.
+select passages.id
+from (
+    select items.id, items.distance
+    from (
+        select distinct on (near.item) near.id, near.distance
+        from (
+            select vectors.id, coalesce(vectors.head, vectors.id) as item,
+                   vectors.embedding <=> $2::text::halfvec as distance
+            from passage_vectors vectors
+            where vectors.namespace = $1
+              and vectors.model = $3
+              and ($4::text[] is null or vectors.kind = any($4))
+              and ($6::text is null or vectors.owner = $6)
+            order by distance, vectors.id
+            limit $7
+        ) as near
+        order by near.item, near.distance, near.id
+    ) as items
+    order by items.distance, items.id
     limit $5
 ) as best
 join passages on passages.namespace = $1 and passages.id = best.id
 order by best.distance, best.id;
 
 -- by_meaning_in_scope
--- The nearest passages of a narrower scope, by an exact scan of it.
-select passages.id
-from passages
-join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages.id and vectors.model = $3
-where passages.namespace = $1
-  and ($4::text[] is null or passages.kind = any($4))
-  and ($6::text is null or passages.owner = $6)
-  and ($6::text is null or vectors.owner = $6)
-  and ($7::text is null or passages.agent_id = $7)
-  and ($8::text is null or passages.session_id = $8)
-  and ($9::text[] is null or passages.category = any($9))
-  and ($10::timestamptz is null or passages.at >= $10)
-  and ($11::timestamptz is null or passages.at <= $11)
-  and ($12::text is null or passages.metadata @> $12::text::jsonb)
-  and ($13::text is null or passages.realm = $13)
-order by vectors.embedding <=> $2::text::halfvec, passages.id
+-- The nearest items of a narrower scope, by an exact scan of it.
+select items.id
+from (
+    select distinct on (coalesce(vectors.head, vectors.id))
+           passages.id, vectors.embedding <=> $2::text::halfvec as distance
+    from passages
+    join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages.id and vectors.model = $3
+    where passages.namespace = $1
+      and ($4::text[] is null or passages.kind = any($4))
+      and ($6::text is null or passages.owner = $6)
+      and ($6::text is null or vectors.owner = $6)
+      and ($7::text is null or passages.agent_id = $7)
+      and ($8::text is null or passages.session_id = $8)
+      and ($9::text[] is null or passages.category = any($9))
+      and ($10::timestamptz is null or passages.at >= $10)
+      and ($11::timestamptz is null or passages.at <= $11)
+      and ($12::text is null or passages.metadata @> $12::text::jsonb)
+      and ($13::text is null or passages.realm = $13)
+    order by coalesce(vectors.head, vectors.id), distance, passages.id
+) as items
+order by items.distance, items.id
 limit $5;
 
 -- score

@@ -22,7 +22,12 @@ CLOSE_SECONDS = 0.5
 # Stands in the place of a namespace; no namespace can have this name.
 SHARED = "*"
 
-_SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = 200"
+_SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = {near:d}"
+
+NEAR = 200
+"""How many rows an HNSW index brings at most, unless a search says otherwise."""
+MAX_NEAR = 1000
+"""The most that it can bring."""
 
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
 _SNAPSHOT_SETTINGS = """
@@ -167,11 +172,11 @@ class Database:
             yield Statements(connection, namespace)
 
     @asynccontextmanager
-    async def searching(self, namespace: str) -> AsyncIterator[Statements]:
+    async def searching(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
         """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
         async with self.transaction(namespace) as transaction:
             with translated("set plan mode"):
-                await transaction._connection.execute(_SEARCH_SETTINGS)
+                await transaction._connection.execute(_SEARCH_SETTINGS.format(near=near))
             yield transaction
 
     @asynccontextmanager

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from recollect.engine import Engine
+from tests.flows.long_items import QUESTION, SHORT, chat, embed_as_near_as_can_be
 from tests.rest_servers import serving
 
 PATH = "/ltm/memories"
@@ -339,3 +340,16 @@ async def test_an_update_to_what_another_memory_says_is_409(http: httpx.AsyncCli
     refused = await http.put(f"{PATH}/{other['id']}", json={"data": EXAMPLE["messages"]})
     assert refused.status_code == 409
     assert memory["id"] in refused.json()["detail"]
+
+
+async def test_a_long_memory_hides_no_short_one_at_any_limit(
+    http: httpx.AsyncClient, engine: Engine, namespace: str
+) -> None:
+    talk = [{"role": "user", "content": line.removeprefix("user: ")} for line in chat(1000).splitlines()]
+    await add(http, messages=talk)
+    await embed_as_near_as_can_be(engine, namespace)
+    for text in SHORT:
+        await add(http, messages=text)
+    for limit in (5, 10, 50, 100):
+        found = await search(http, QUESTION, user_id="user-42", limit=limit)
+        assert len({memory["id"] for memory in found}) == len(found) == min(limit, 13)
