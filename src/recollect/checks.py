@@ -51,14 +51,14 @@ def text(value: str, name: str) -> str:
     return value
 
 
-def question(value: str, name: str) -> str:
-    """A text to search by: it has words, and is no document."""
+def question(value: str, name: str, *, needs_words: bool = True) -> str:
+    """A text to search by: it is no document, and has words unless semantic search alone is to find something."""
     text(value, name)
     if len(value) > MAX_QUESTION_CHARACTERS:
         raise Invalid(
             f"{name} is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
         )
-    if not has_words(value):
+    if needs_words and not has_words(value):
         raise Invalid(f"{name} holds no letters or numbers to search by: ask in words")
     return value
 

@@ -127,6 +127,7 @@ class Engine:
             capabilities.episodes,
             self._findable,
             Legs(self.database, capabilities.search, self.nomination, capabilities.passages, self.spaces),
+            self.settings.fidelity_threshold,
         )
         self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
         self.ground_truth = GroundTruth(self.database, capabilities.golden, capabilities.judging, capabilities.insights)

@@ -128,6 +128,9 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("RECOLLECT_STM_MAX_MESSAGES", "STM_MAX_MESSAGES"),
         description="Messages of a sliding window",
     )
+    fidelity_threshold: float = Field(
+        0.5, ge=0, le=1, description="Information density below which an insight carries a warning"
+    )
     stm_max_tokens: int = Field(
         4000,
         ge=1,

@@ -28,7 +28,7 @@ def tools(mcp: McpClient) -> dict[str, Tool]:
 
 
 def test_the_tools_are_those_of_the_contracts_and_seven_of_our_own(tools: dict[str, Tool]) -> None:
-    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN]
+    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN, "archive_working_memory"]
 
 
 @pytest.mark.parametrize("name", CONTRACTS)

@@ -280,7 +280,15 @@ def test_the_table_has_every_search_of_the_mcp_door() -> None:
 
 
 NO_SEARCH = {
-    *("remember", "forget", "ping", "store_raw_dialogue", "update_working_memory", "store_dual_judge_scores"),
+    *(
+        "remember",
+        "forget",
+        "archive_working_memory",
+        "ping",
+        "store_raw_dialogue",
+        "update_working_memory",
+        "store_dual_judge_scores",
+    ),
     *("fetch_chat_history", "record_interaction", "create_conversation", "get_conversation", "list_conversations"),
     *("compress_to_l2_insight", "store_episode"),
     *("graph_add_node", "graph_add_edge", "graph_query_neighbors", "graph_find_path"),

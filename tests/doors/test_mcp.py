@@ -40,9 +40,9 @@ def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> 
     result = run("mcp", "--describe")
     assert result.returncode == 0
     costs = dict(re.findall(r"^(\w+): \d+ tools, about ([\d,]+) tokens$", result.stdout, re.M))
-    assert list(costs) == ["core", "context", "cognitive", "golden"]
+    assert list(costs) == ["core", "context", "cognitive", "golden", "working"]
     assert int(costs["core"]) < 700
-    for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN]:
+    for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN, "archive_working_memory"]:
         assert re.search(rf"^  {name} +\w", result.stdout, re.M)
 
 
@@ -62,6 +62,7 @@ def test_describe_tells_of_the_chosen_toolsets_alone(server: embedded.Lease) -> 
         ("context", list(CONTEXT)),
         ("cognitive", list(COGNITIVE)),
         ("golden", GOLDEN),
+        ("working", ["archive_working_memory"]),
         (" context , core", [*CORE, *CONTEXT]),
     ],
 )

@@ -123,7 +123,7 @@ def test_any_address_gets_an_answer(client: McpClient, resource: str, data: st.D
     query = data.draw(st.lists(st.tuples(names, values), max_size=4))
     uri = f"memory://{resource}?" + "&".join(f"{name}={value}" for name, value in query)
     refusal = refused(client, uri)
-    assert refusal is None or (refusal.code, refusal.data["error"]) == (-32602, "Parameter validation failed")
+    assert refusal is None or (refusal.code, refusal.data["error"]) == (-32602, "Resource not found")
 
 
 def refused(client: McpClient, uri: str) -> MCPError | None:

@@ -26,7 +26,7 @@ async def test_an_insight_keeps_its_sources_and_is_found_by_meaning_at_once(engi
     stored = await engine.cognition.compress(namespace, "Doctor's advice: more rest; bedtime is ten.", sources)
     assert stored.embedding_status == "success"
     assert stored.insight.source_ids == sources
-    assert await engine.cognition.insights(namespace) == [stored.insight]
+    assert [found.insight for found in await engine.cognition.insights(namespace)] == [stored.insight]
     found = await engine.cognition.hybrid_search(namespace, "recommendation to take it easy at night")
     assert [result.insight for result in found.results] == [stored.insight]
     assert found.semantic_results_count == 1
@@ -92,7 +92,7 @@ async def test_without_a_model_the_meaning_waits(engine: Engine, namespace: str)
     stored = await engine.cognition.compress(namespace, "Honey comes from bees.", sources)
     assert stored.embedding_status == "pending"
     assert await engine.indexer.waiting(namespace) == 2
-    assert [insight.id for insight in await engine.cognition.insights(namespace, "honey")] == [stored.insight.id]
+    assert [found.insight.id for found in await engine.cognition.insights(namespace, "honey")] == [stored.insight.id]
 
 
 async def test_a_very_long_insight_gets_its_meaning_from_the_indexer(engine: Engine, namespace: str) -> None:
@@ -100,7 +100,7 @@ async def test_a_very_long_insight_gets_its_meaning_from_the_indexer(engine: Eng
     content = " ".join(f"Point {n}: the committee decided about budget line {n} of the plan." for n in range(700))
     stored = await engine.cognition.compress(namespace, content, sources)
     assert stored.embedding_status == "pending"
-    assert (await engine.cognition.insights(namespace, "budget line 444"))[0].id == stored.insight.id
+    assert (await engine.cognition.insights(namespace, "budget line 444"))[0].insight.id == stored.insight.id
 
 
 async def test_an_insight_that_repeats_itself_has_all_its_vectors(engine: Engine, namespace: str) -> None:
@@ -133,7 +133,6 @@ async def test_unknown_sources_are_named_and_nothing_is_stored(engine: Engine, n
     [
         (" ", [1], "content is empty"),
         ("a\x00b", [1], "content holds a NUL"),
-        ("text", [], "source_ids is empty"),
         ("text", "12", "source_ids must be a list"),
         ("text", None, "source_ids must be a list"),
         ("text", [True], "whole numbers only, not True"),
@@ -156,7 +155,7 @@ async def test_insights_are_listed_newest_first_and_filtered(engine: Engine, nam
     stored = [(await engine.cognition.compress(namespace, content, sources)).insight for content in contents]
 
     async def read(**filters: object) -> list[str]:
-        return [insight.content for insight in await engine.cognition.insights(namespace, **filters)]  # type: ignore[arg-type]
+        return [found.insight.content for found in await engine.cognition.insights(namespace, **filters)]  # type: ignore[arg-type]
 
     assert await read() == contents[::-1]
     assert await read(top_k=1) == contents[2:]
@@ -205,5 +204,22 @@ async def test_many_insights_at_once_are_all_stored_and_counted(engine: Engine, 
     await engine.indexer.flush(namespace)
     contents = [f"Shared words of insight number {n}." for n in range(20)]
     await asyncio.gather(*(engine.cognition.compress(namespace, content, sources) for content in contents))
-    assert {insight.content for insight in await engine.cognition.insights(namespace)} == set(contents)
+    assert {found.insight.content for found in await engine.cognition.insights(namespace)} == set(contents)
     assert (await statistics(engine, namespace))[0] == 21
+
+
+async def test_an_insight_may_come_from_no_dialogue(engine: Engine, namespace: str) -> None:
+    stored = await engine.cognition.compress(namespace, "Bees make honey in wooden hives.", [])
+    assert stored.insight.source_ids == []
+    assert "grounding" not in stored.insight.metadata
+    assert stored.warnings == ()
+
+
+async def test_a_text_that_says_little_or_something_else_is_warned_about(engine: Engine, namespace: str) -> None:
+    sources = await say(engine, namespace, "The meeting is on Friday at nine.")
+    vague = await engine.cognition.compress(namespace, "It is what it is, and so on and so forth.", [])
+    assert len(vague.warnings) == 1
+    assert "says little for its length" in vague.warnings[0]
+    nonsense = await engine.cognition.compress(namespace, "Purple walrus quantum trombone marmalade.", sources)
+    assert len(nonsense.warnings) == 1
+    assert "little to do with its sources" in nonsense.warnings[0]

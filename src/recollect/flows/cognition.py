@@ -25,7 +25,7 @@ from recollect.storage.database import Database
 ROLES = ("user", "assistant", "system")
 ORDERS = ("asc", "desc")
 
-LOW_FIDELITY = 0.5
+LOW_GROUNDING = 0.25
 MAX_SOURCES = 1000
 MAX_TOP_K = 100
 MAX_LISTED = 1000
@@ -49,6 +49,7 @@ class Compressed:
     insight: Insight
     embedding_status: EmbeddingStatus
     degraded: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,10 @@ class RecordedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class FoundInsight:
-    """An insight and its score; 1 is the first of both lists."""
+    """An insight and its score; 1 is the first of both lists. Without a query there is none."""
 
     insight: Insight
-    score: float
+    score: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class Cognition:
         episodes: Episodes,
         findable: Findable,
         legs: Legs,
+        low_fidelity: float,
     ) -> None:
         self._database = database
         self._remember = remember
@@ -100,6 +102,7 @@ class Cognition:
         self._episodes = episodes
         self._findable = findable
         self._legs = legs
+        self._low_fidelity = low_fidelity
 
     async def store_dialogue(
         self, namespace: str, session_id: str, speaker: str, content: str, metadata: Mapping[str, Any] | None = None
@@ -135,16 +138,18 @@ class Cognition:
 
     @telemetry.memory_operation("create_memory")
     async def compress(self, namespace: str, content: str, source_ids: Sequence[int]) -> Compressed:
-        """Store an insight that messages were condensed to, with how dense it is and how near to them."""
+        """Store an insight that messages were condensed to, with how dense it is and how near to them, if to any."""
         checks.text(content, "content")
         sources = await self._sources(namespace, source_ids)
         studied = await self._findable.study(namespace, content)
         fidelity = round(await tasks.in_thread(density, content), 4)
-        said = [message.content for message in sources.values()]
-        grounding = await self._findable.grounding(namespace, content, studied, said)
-        metadata: dict[str, Any] = {"fidelity_warning": fidelity < LOW_FIDELITY, "grounding": round(grounding.value, 4)}
-        if grounding.by == "words":
-            metadata["grounding_by"] = "words"
+        metadata: dict[str, Any] = {"fidelity_warning": fidelity < self._low_fidelity}
+        if sources:
+            said = [message.content for message in sources.values()]
+            grounding = await self._findable.grounding(namespace, content, studied, said)
+            metadata["grounding"] = round(grounding.value, 4)
+            if grounding.by == "words":
+                metadata["grounding_by"] = "words"
         async with self._database.transaction(namespace) as tx:
             # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
@@ -152,7 +157,7 @@ class Cognition:
             source = Source("insight", str(insight.id), studied.excerpts, insight.created_at)
             await self._findable.add(tx, source, studied)
         self._findable.committed(namespace, studied)
-        return Compressed(insight, studied.embedding_status, studied.degraded)
+        return Compressed(insight, studied.embedding_status, studied.degraded, self._warnings(insight))
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.results))
     async def hybrid_search(
@@ -187,7 +192,7 @@ class Cognition:
         fidelity_min: float | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
-    ) -> Results[Insight]:
+    ) -> Results[FoundInsight]:
         """Insights that match a query, the best first, or the newest; both ends of the range belong to it."""
         checks.between(top_k, 1, MAX_LISTED, "top_k")
         if fidelity_min is not None:
@@ -195,7 +200,8 @@ class Cognition:
         since, until = _range(created_after, "created_after", created_before, "created_before")
         if query is None:
             async with self._database.reading(namespace) as db:
-                return Results(await self._insights.newest(db, top_k, fidelity_min, since, until))
+                newest = await self._insights.newest(db, top_k, fidelity_min, since, until)
+            return Results(FoundInsight(insight, None) for insight in newest)
         checks.question(query, "query")
         scope = replace(_INSIGHTS, since=since, until=until)
         ranks = await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER)
@@ -203,14 +209,18 @@ class Cognition:
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
         ranks.query.require(found)
-        best = [found[insight_id] for insight_id, _ in ranked if insight_id in found][:top_k]
-        return Results(best, ranks.query.degraded)
+        best = [FoundInsight(found[insight_id], score) for insight_id, score in ranked if insight_id in found]
+        return Results(best[:top_k], ranks.query.degraded)
 
     @telemetry.memory_operation("upsert_memory")
-    async def update_working(self, namespace: str, content: str, importance: float = 0.5) -> WorkingUpdate:
-        """Keep something in mind; when ten things are, one of them goes to the archive."""
+    async def update_working(self, namespace: str, content: str, importance: float | None = None) -> WorkingUpdate:
+        """Keep something in mind; when ten things are, one of them goes to the archive.
+
+        Without an importance, what is in mind already keeps its own.
+        """
         checks.text(content, "content")
-        checks.number_between(importance, 0.0, 1.0, "importance")
+        if importance is not None:
+            checks.number_between(importance, 0.0, 1.0, "importance")
         async with self._database.transaction(namespace) as tx:
             return await self._working.update(tx, content, importance)
 
@@ -276,7 +286,7 @@ class Cognition:
         days_back: int = 30,
     ) -> Results[SimilarEpisode]:
         """Lessons whose query was like this one, the most similar first; without a model by the terms they share."""
-        checks.question(query, "query")
+        checks.question(query, "query", needs_words=False)
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         checks.number_between(min_similarity, 0.0, 1.0, "min_similarity")
         if reward_min is not None:
@@ -311,6 +321,13 @@ class Cognition:
         similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in episodes]
         return sorted(similar, key=lambda found: (-found.similarity, found.episode.id))
 
+    def _warnings(self, insight: Insight) -> tuple[str, ...]:
+        grounding = insight.metadata.get("grounding", 1.0)
+        return (
+            *_warning(insight.fidelity, self._low_fidelity, "The text says little for its length: fidelity"),
+            *_warning(grounding, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
+        )
+
     async def _sources(self, namespace: str, source_ids: Sequence[int]) -> dict[int, Message]:
         """The messages that an insight names, in its order, each once."""
         ids = _source_ids(source_ids)
@@ -318,6 +335,10 @@ class Cognition:
             found = await self._log.by_seq(db, [source for source in ids if 0 < source <= checks.LARGEST_ID])
         _refuse_unknown(ids, found)
         return {source: found[source] for source in ids}
+
+
+def _warning(value: float, least: float, sentence: str) -> tuple[str, ...]:
+    return (f"{sentence} {value:.2f}, below {least:g}",) if value < least else ()
 
 
 def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
@@ -329,8 +350,6 @@ def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
 def _source_ids(source_ids: Sequence[int]) -> list[int]:
     if isinstance(source_ids, str | bytes) or not isinstance(source_ids, Sequence):
         raise Invalid("source_ids must be a list of whole numbers")
-    if not source_ids:
-        raise Invalid("source_ids is empty: name the dialogue that the insight was condensed from")
     if len(source_ids) > MAX_SOURCES:
         raise Invalid(f"source_ids has {len(source_ids):,} ids, more than the limit of {MAX_SOURCES:,}")
     for source in source_ids:

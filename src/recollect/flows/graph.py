@@ -123,16 +123,20 @@ class GraphMemory:
         relation: str,
         source_label: str | None = None,
         target_label: str | None = None,
-        weight: float = 1.0,
+        weight: float | None = None,
         properties: Mapping[str, Any] | None = None,
     ) -> Edge:
-        """Create an edge, and its ends where they do not exist; an edge that exists takes the weight and properties."""
+        """Create an edge, and its ends where they do not exist; an edge that exists takes the weight and properties.
+
+        Without a weight, a new edge has 1.0 and one that exists keeps its own.
+        """
         for value, name in ((source_name, "source_name"), (target_name, "target_name"), (relation, "relation")):
             checks.short_name(value, name)
         for label, name in ((source_label, "source_label"), (target_label, "target_label")):
             if label is not None:
                 checks.short_name(label, name)
-        weight = checks.number_between(weight, 0.0, 1.0, "weight")
+        if weight is not None:
+            checks.number_between(weight, 0.0, 1.0, "weight")
         encoded = checks.metadata(properties, "properties") or "{}"
         labels = {source_name: source_label}
         if labels.get(target_name) is None:
@@ -140,8 +144,8 @@ class GraphMemory:
         async with self._database.transaction(namespace) as tx:
             ends, created = await self._ends(tx, labels)
             source, target = ends[source_name].id, ends[target_name].id
-            edge_id = await self._graph.put_edge(tx, source, target, relation, weight, encoded)
-        return Edge(edge_id, source, target, relation, weight, source_name in created, target_name in created)
+            edge_id, stored = await self._graph.put_edge(tx, source, target, relation, weight, encoded)
+        return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
 
     async def neighbors(
         self, namespace: str, node_name: str, relation_type: str | None = None, depth: int = 1

@@ -12,6 +12,9 @@ DEFAULT_LABEL = "Entity"
 
 Direction = Literal["out", "in"]
 
+# Edges to one neighbour that are listed; a node may be reached from very many.
+MAX_RELATIONS = 20
+
 
 class _Sql(Queries, file="graph.sql"):
     insight: Query
@@ -23,6 +26,7 @@ class _Sql(Queries, file="graph.sql"):
     put_edge: Query
     create_edge: Query
     around: Query
+    parallel: Query
     adjacent: Query
     links: Query
     hops: Query
@@ -53,17 +57,41 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """An edge, seen from the node it was reached from."""
+
+    relation: str
+    weight: float
+    direction: Direction
+    properties: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A node, its distance, and the strongest edge by which it was reached."""
+    """A node, its distance, and the edges by which it was reached, the strongest first."""
 
     node_id: int
     label: str
     name: str
     properties: dict[str, Any]
-    relation: str
-    weight: float
-    direction: Direction
+    vector_id: int | None
     distance: int
+    relations: tuple[Relation, ...]
+
+    @property
+    def relation(self) -> str:
+        """That of the strongest edge."""
+        return self.relations[0].relation
+
+    @property
+    def weight(self) -> float:
+        """That of the strongest edge."""
+        return self.relations[0].weight
+
+    @property
+    def direction(self) -> Direction:
+        """That of the strongest edge."""
+        return self.relations[0].direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +137,14 @@ class Graph:
         await tx.all(_Sql.label_ends, list(labels), list(labels.values()))
 
     async def put_edge(
-        self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str
-    ) -> int:
-        """Create an edge, or give the existing one a new weight and more properties."""
-        return int((await tx.one(_Sql.put_edge, source, target, relation, weight, properties))["id"])
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float | None, properties: str
+    ) -> tuple[int, float]:
+        """Create an edge, or give the existing one more properties and a new weight, if there is one.
+
+        Returns its id and its weight.
+        """
+        row = await tx.one(_Sql.put_edge, source, target, relation, weight, properties)
+        return row["id"], row["weight"]
 
     async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
         """Create an edge; False if it is there, and then it stays as it is."""
@@ -130,7 +162,15 @@ class Graph:
     ) -> tuple[list[Neighbor], int]:
         """The nodes one step beyond the frontier that were not seen, the strongest first; and how many there are."""
         rows = await db.all(_Sql.around, frontier, seen, relation, limit)
-        return [_neighbor(row, distance) for row in rows], rows[0]["total"] if rows else 0
+        several = [row["id"] for row in rows if row["parallel"] > 1]
+        relations: dict[int, list[Relation]] = {}
+        for edge in await db.all(_Sql.parallel, frontier, several, relation) if several else ():
+            relations.setdefault(edge["id"], []).append(_relation(edge, edge["properties"]))
+        found = [
+            _neighbor(row, distance, relations.get(row["id"]) or [_relation(row, row["edge_properties"])])
+            for row in rows
+        ]
+        return found, rows[0]["total"] if rows else 0
 
     async def adjacent(self, db: Statements, ids: Collection[int]) -> list[int]:
         """Every node one step away from any of these, in either direction."""
@@ -161,17 +201,20 @@ class Graph:
         await tx.all(_Sql.unlink, list(insight_ids))
 
 
-def _neighbor(row: Any, distance: int) -> Neighbor:
+def _neighbor(row: Any, distance: int, relations: Sequence[Relation]) -> Neighbor:
     return Neighbor(
         row["id"],
         row["label"],
         row["name"],
         row["properties"],
-        row["relation"],
-        row["weight"],
-        _direction(row["outward"]),
+        row["vector_id"],
         distance,
+        tuple(relations[:MAX_RELATIONS]),
     )
+
+
+def _relation(row: Any, properties: dict[str, Any]) -> Relation:
+    return Relation(row["relation"], row["weight"], _direction(row["outward"]), properties)
 
 
 def _direction(outward: bool) -> Direction:

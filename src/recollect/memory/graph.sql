@@ -47,12 +47,13 @@ join unnest($2::text[], $3::text[]) as ends (name, label) on ends.name = held.na
 where graph_nodes.namespace = $1 and graph_nodes.id = held.id;
 
 -- put_edge
--- A new edge, or a new weight and more properties for the one that is there.
+-- A new edge, or more properties for the one that is there, and a new weight if one is given.
 insert into graph_edges (namespace, source, target, relation, weight, properties)
-values ($1, $2, $3, $4, $5, $6::text::jsonb)
+values ($1, $2, $3, $4, coalesce($5::float8, 1.0), $6::text::jsonb)
 on conflict (namespace, source, target, relation)
-do update set weight = excluded.weight, properties = graph_edges.properties || excluded.properties
-returning id;
+do update set weight = coalesce($5::float8, graph_edges.weight),
+              properties = graph_edges.properties || excluded.properties
+returning id, weight;
 
 -- create_edge
 -- A new edge; one that is there stays as it is.
@@ -65,29 +66,50 @@ returning id;
 -- The nodes one step further that were not seen before, each by its strongest edge, and how many there are. Where
 -- there are too many of the same weight the oldest stay: to look up every name of a hub takes longer than all the rest.
 with edges as (
-    select target as id, relation, weight, true as outward
+    select target as id, relation, weight, properties, true as outward
     from graph_edges
     where namespace = $1 and source = any($2::bigint[]) and ($4::text is null or relation = $4)
     union all
-    select source, relation, weight, false
+    select source, relation, weight, properties, false
     from graph_edges
     where namespace = $1 and target = any($2::bigint[]) and ($4::text is null or relation = $4)
 ),
 strongest as (
-    select distinct on (edges.id) edges.id, edges.relation, edges.weight, edges.outward
+    select distinct on (edges.id) edges.id, edges.relation, edges.weight, edges.properties, edges.outward,
+           count(*) over (partition by edges.id) as parallel
     from edges
     left join unnest($3::bigint[]) as seen (id) on seen.id = edges.id
     where seen.id is null
     order by edges.id, edges.weight desc, edges.outward desc, edges.relation
 ),
 foremost as (
-    select id, relation, weight, outward, count(*) over () as total from strongest order by weight desc, id limit $5
+    select id, relation, weight, properties, outward, parallel, count(*) over () as total
+    from strongest
+    order by weight desc, id
+    limit $5
 )
-select nodes.id, nodes.label, nodes.name, nodes.properties, foremost.relation, foremost.weight, foremost.outward,
-       foremost.total
+select nodes.id, nodes.label, nodes.name, nodes.properties, nodes.vector_id, foremost.relation, foremost.weight,
+       foremost.properties as edge_properties, foremost.outward, foremost.parallel, foremost.total
 from foremost
 join graph_nodes nodes on nodes.namespace = $1 and nodes.id = foremost.id
 order by foremost.weight desc, nodes.name collate "C";
+
+-- parallel
+-- Every edge between some nodes and others, the strongest first.
+select target as id, relation, weight, properties, true as outward
+from graph_edges
+where namespace = $1
+  and source = any($2::bigint[])
+  and target = any($3::bigint[])
+  and ($4::text is null or relation = $4)
+union all
+select source, relation, weight, properties, false
+from graph_edges
+where namespace = $1
+  and target = any($2::bigint[])
+  and source = any($3::bigint[])
+  and ($4::text is null or relation = $4)
+order by id, weight desc, outward desc, relation;
 
 -- adjacent
 -- The ids one step away from some nodes, in either direction: a single array, because there may be very many.

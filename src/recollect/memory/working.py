@@ -10,6 +10,7 @@ from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
 CAPACITY = 10
+DEFAULT_IMPORTANCE = 0.5
 
 # Above this an item is critical, and makes room only when all the others are critical, too.
 CRITICAL = 0.8
@@ -75,17 +76,24 @@ class Place(NamedTuple):
 class Working:
     """Holds at most `CAPACITY` items a namespace, whatever the number of writers."""
 
-    async def update(self, tx: Transaction, content: str, importance: float) -> WorkingUpdate:
-        """Add an item, or refresh the one that says the same; a full memory archives one to make room."""
+    async def update(self, tx: Transaction, content: str, importance: float | None) -> WorkingUpdate:
+        """Add an item, or refresh the one that says the same; a full memory archives one to make room.
+
+        That may be the new one: it is not critical, and all the others are.
+        """
         await self._hold(tx)
         places = [Place._make(row) for row in await tx.all(_Sql.places, content)]
         for place in places:
             if place.same:
-                await tx.all(_Sql.refresh, place.id, importance)
+                await tx.all(_Sql.refresh, place.id, place.importance if importance is None else importance)
                 return WorkingUpdate(place.id)
-        evicted = to_evict(places) if len(places) >= CAPACITY else None
-        archived = None if evicted is None else await self._move(tx, evicted, EVICTED)
-        return WorkingUpdate((await tx.one(_Sql.add, content, importance))["id"], evicted, archived)
+        importance = DEFAULT_IMPORTANCE if importance is None else importance
+        added: int = (await tx.one(_Sql.add, content, importance))["id"]
+        if len(places) < CAPACITY:
+            return WorkingUpdate(added)
+        is_last = importance <= CRITICAL and all(place.importance > CRITICAL for place in places)
+        evicted = added if is_last else to_evict(places)
+        return WorkingUpdate(added, evicted, await self._move(tx, evicted, EVICTED))
 
     async def require_room(self, tx: Transaction) -> None:
         """Refuse what this transaction has put in by other ways, if it is more than fits."""

@@ -54,8 +54,6 @@ def test_an_edge_is_made_with_its_ends_and_updated_after(mcp: McpClient, word: s
     assert (made["source_created"], made["target_created"]) == (True, True)
     again = mcp.ok("graph_add_edge", **(example | {"weight": 0.2}))
     assert again == made | {"weight": 0.2, "source_created": False, "target_created": False}
-    example.pop("weight")
-    assert mcp.ok("graph_add_edge", **example)["weight"] == 1.0
 
 
 def test_neighbors_are_described_as_in_the_contract(mcp: McpClient, word: str) -> None:
@@ -76,6 +74,8 @@ def test_neighbors_are_described_as_in_the_contract(mcp: McpClient, word: str) -
         "distance": 1,
         "weight": 0.9,
         "direction": "out",
+        "vector_id": None,
+        "relations": found["neighbors"][0]["relations"],
     }
     assert found["neighbors"][1]["label"] == "Entity"
     assert mcp.ok("graph_query_neighbors", node_name=start, depth=3)["total_neighbors"] == 3
@@ -123,3 +123,48 @@ def test_no_path_is_an_answer_and_an_unknown_node_an_error(mcp: McpClient, word:
         problem = json.loads(mcp.refused(tool, **arguments))
         assert list(problem) == ["error", "details", "tool"]
         assert f"nowhere {word}" in problem["details"]
+
+
+def test_neighbors_show_every_edge_its_properties_and_the_insight_they_point_to(mcp: McpClient, word: str) -> None:
+    insight = mcp.ok("compress_to_l2_insight", content=f"PostgreSQL stores vectors {word}", source_ids=[])
+    mcp.ok("graph_add_node", label="Technology", name=f"PG {word}", vector_id=insight["id"])
+    ends = {"source_name": f"Project {word}", "target_name": f"PG {word}"}
+    mcp.ok("graph_add_edge", **ends, relation="USES", weight=0.9, properties={"version": "15+"})
+    mcp.ok("graph_add_edge", **ends, relation="TESTS", weight=0.4)
+    back = {"source_name": ends["target_name"], "target_name": ends["source_name"]}
+    mcp.ok("graph_add_edge", **back, relation="SERVES", weight=0.5)
+    (found,) = mcp.ok("graph_query_neighbors", node_name=ends["source_name"])["neighbors"]
+    assert (found["relation"], found["vector_id"]) == ("USES", insight["id"])
+    assert [(edge["relation"], edge["direction"]) for edge in found["relations"]] == [
+        ("USES", "out"),
+        ("SERVES", "in"),
+        ("TESTS", "out"),
+    ]
+    assert found["relations"][0]["properties"] == {"version": "15+"}
+    (only,) = mcp.ok("graph_query_neighbors", node_name=ends["source_name"], relation_type="TESTS")["neighbors"]
+    assert [edge["relation"] for edge in only["relations"]] == ["TESTS"]
+
+
+def test_an_edge_that_is_added_again_without_a_weight_keeps_its_own(mcp: McpClient, word: str) -> None:
+    edge = {"source_name": f"A {word}", "target_name": f"B {word}", "relation": "USES"}
+    assert mcp.ok("graph_add_edge", **edge)["weight"] == 1.0
+    assert mcp.ok("graph_add_edge", **edge, weight=0.3)["weight"] == 0.3
+    assert mcp.ok("graph_add_edge", **edge, properties={"a": 1})["weight"] == 0.3
+
+
+def test_null_stands_for_an_optional_argument_that_is_left_out(mcp: McpClient, word: str) -> None:
+    stored = {"session_id": word, "speaker": "user", "content": "x"}
+    assert mcp.ok("store_raw_dialogue", **stored, metadata=None)["status"] == "success"
+    found = mcp.ok("hybrid_search", query_text=word, query_embedding=None, top_k=None, weights=None)
+    assert found["weights"] == {"semantic": 0.7, "keyword": 0.3}
+    assert "unknown parameter limit" in mcp.refused("hybrid_search", query_text=word, limit=None)
+
+
+def test_an_item_of_working_memory_can_be_archived_by_hand(mcp: McpClient, word: str) -> None:
+    added = mcp.ok("update_working_memory", content=f"Call the bank {word}", importance=0.7)
+    archived = mcp.ok("archive_working_memory", id=added["added_id"])
+    found = mcp.read("memory://stale-memory?reason=MANUAL_ARCHIVE")["contents"]
+    assert [item["original_content"] for item in found if item["id"] == archived["archived_id"]] == [
+        f"Call the bank {word}"
+    ]
+    assert "no item" in mcp.refused("archive_working_memory", id=added["added_id"])

@@ -55,11 +55,12 @@ async def fill(client: Client) -> dict[str, Any]:
     insight = (await call(client, "compress_to_l2_insight", content=f"{WORD} it is", source_ids=[said]))["id"]
     await call(client, "store_episode", query=WORD, reward=1.0, reflection=WORD)
     for number in range(11):
-        await call(client, "update_working_memory", content=f"{WORD} {number}")
+        kept = (await call(client, "update_working_memory", content=f"{WORD} {number}"))["added_id"]
     await call(client, "graph_add_edge", source_name=WORD, target_name=f"{WORD} too", relation="IS")
     document = (await call(client, "remember", text=f"All about {WORD}"))["id"]
     golden = (await call(client, "add_golden_query", query=WORD, expected_ids=[insight]))["query_id"]
-    return {"conversation": conversation, "said": said, "insight": insight, "document": document, "golden": golden}
+    stored = {"said": said, "insight": insight, "document": document, "golden": golden, "kept": kept}
+    return stored | {"conversation": conversation}
 
 
 @asynccontextmanager
@@ -116,6 +117,7 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert (await call(stranger, "list_golden_queries"))["result"] == []
     assert "no query" in await refused(stranger, "remove_golden_query", query_id=ids["golden"])
     assert "no query" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
+    assert "no item" in await refused(stranger, "archive_working_memory", id=ids["kept"])
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
         assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
     assert (await call(owner, "recall", query=WORD))["memories"]

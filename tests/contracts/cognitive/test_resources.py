@@ -222,7 +222,7 @@ def test_a_bad_parameter_is_an_error_that_names_it(mcp: McpClient, uri: str, nam
     problem = mcp.read_refused(uri)
     assert named in problem.message
     assert problem.code == -32602
-    assert problem.data["error"] == "Parameter validation failed"
+    assert problem.data["error"] == "Resource not found"
     assert problem.data["details"] == problem.message
     assert problem.data["tool"] == uri.partition("?")[0]
     assert problem.data["uri"] == uri
@@ -233,3 +233,19 @@ def test_an_unknown_resource_is_not_found(mcp: McpClient, uri: str) -> None:
     problem = mcp.read_refused(uri)
     assert problem.code == -32602
     assert "Unknown resource" in problem.message
+    assert problem.data["error"] == "Resource not found"
+    assert problem.data["details"] == problem.message
+    assert problem.data["uri"] == uri
+
+
+def test_insights_that_a_query_found_have_their_score_and_others_have_none(mcp: McpClient, word: str) -> None:
+    said = mcp.ok("store_raw_dialogue", session_id=word, speaker="user", content="Zebras are striped")
+    mcp.ok("compress_to_l2_insight", content=f"Zebras have stripes {word}", source_ids=[said["id"]])
+    assert contents(mcp, f"memory://l2-insights?query=zebras+{word}&top_k=1")[0]["score"] > 0.9
+    assert all("score" not in entry for entry in contents(mcp, "memory://l2-insights"))
+
+
+def test_an_episode_of_emoji_is_found_by_them(mcp: McpClient, word: str) -> None:
+    mcp.ok("store_episode", query="🦓🦓", reward=0.5, reflection=f"Problem: no words. Lesson: {word}")
+    found = contents(mcp, "memory://episode-memory?query=%F0%9F%A6%93%F0%9F%A6%93&min_similarity=0.9&top_k=100")
+    assert any(word in episode["reflection"] for episode in found)

@@ -11,6 +11,7 @@ from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Degradable, Tools
 from recollect.flows import cognition, fusion, golden_test, judge
+from recollect.memory import working
 
 TOOLS = Tools(as_object)
 
@@ -19,7 +20,6 @@ EmbeddingStatus = Literal["success", "pending"]
 Success = Literal["success"]
 
 DEFAULT_TOP_K = 5
-DEFAULT_IMPORTANCE = 0.5
 
 # Of measured figures.
 DIGITS = 4
@@ -194,7 +194,7 @@ async def compress_to_l2_insight(
         fidelity_score=stored.insight.fidelity,
         timestamp=stored.insight.created_at,
     )
-    return Degradable(answer, stored.degraded)
+    return Degradable(answer, stored.degraded, stored.warnings)
 
 
 @TOOLS.tool("Hybrid search", READS)
@@ -223,7 +223,10 @@ async def hybrid_search(
     answer = HybridResults(
         results=[
             FoundInsight(
-                id=each.insight.id, content=each.insight.content, source_ids=each.insight.source_ids, score=each.score
+                id=each.insight.id,
+                content=each.insight.content,
+                source_ids=each.insight.source_ids,
+                score=each.score or 0.0,
             )
             for each in found.results
         ],
@@ -242,8 +245,13 @@ async def update_working_memory(
     caller: Caller,
     content: Annotated[str, Field(description="Content to store in working memory")],
     importance: Annotated[
-        float, Field(ge=0.0, le=1.0, description="Importance score (0.0-1.0, default: 0.5)")
-    ] = DEFAULT_IMPORTANCE,
+        Annotated[float, Field(ge=0.0, le=1.0)] | None,
+        Field(
+            description="Importance score (0.0-1.0, default: 0.5)",
+            # What is in mind already keeps its own when it is stored again without one.
+            json_schema_extra={"default": working.DEFAULT_IMPORTANCE},
+        ),
+    ] = None,
 ) -> UpdatedWorkingMemory:
     """Add item to Working Memory with atomic eviction handling. Returns {added_id: int, evicted_id: Optional[int],
     archived_id: Optional[int]}"""

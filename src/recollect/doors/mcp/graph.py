@@ -16,7 +16,6 @@ TOOLS = Tools(as_object)
 
 Properties = Annotated[dict[str, Any] | None, Field(description="Flexible metadata as key-value pairs")]
 
-DEFAULT_WEIGHT = 1.0
 DEFAULT_DEPTH = 1
 DEFAULT_PATH_DEPTH = 5
 
@@ -45,8 +44,22 @@ class AddedEdge(BaseModel):
     status: Literal["success"] = "success"
 
 
+class Relation(BaseModel):
+    """One of the edges by which a node was reached."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    relation: str
+    weight: float
+    direction: memory.Direction
+    properties: dict[str, Any]
+
+
 class Neighbor(BaseModel):
-    """A node, and the edge by which it was reached: `direction` is "out" if that edge points to it."""
+    """A node, and the strongest edge by which it was reached: `direction` is "out" if that edge points to it.
+
+    Beyond the contract: the insight that the node points to, and all the edges.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -58,6 +71,8 @@ class Neighbor(BaseModel):
     distance: int
     weight: float
     direction: memory.Direction
+    vector_id: int | None
+    relations: list[Relation]
 
 
 class Neighbors(BaseModel):
@@ -149,7 +164,7 @@ async def graph_add_edge(
         relation,
         source_label,
         target_label,
-        DEFAULT_WEIGHT if weight is None else weight,
+        weight,
         properties,
     )
     return AddedEdge(

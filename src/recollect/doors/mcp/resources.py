@@ -23,6 +23,7 @@ from recollect.flows.results import Results
 from recollect.memory.log import Message
 
 JSON = "application/json"
+SCHEME = "memory:"
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class Insight(Content):
     created_at: datetime
     source_ids: list[int]
     metadata: dict[str, Any]
+    score: float | None = Field(None, exclude_if=lambda score: score is None)
 
 
 class WorkingItem(Content):
@@ -168,10 +170,10 @@ class MemoryResource:
         try:
             contents = await self.contents(caller, self._parsed(query))
         except RecollectError as problem:
-            raise self._refused(uri, errors.refusal(problem)) from problem
+            raise refused(uri, self.uri, errors.refusal(problem)) from problem
         except Exception as problem:
             _log.exception("Resource %s failed unexpectedly", self.uri)
-            raise self._refused(uri, errors.CRASH) from problem
+            raise refused(uri, self.uri, errors.CRASH) from problem
         entries = [content.model_dump(mode="json") for content in contents]
         envelope = {"resource": self.uri, "uri": uri, "mimeType": JSON, "contents": entries}
         degraded = contents.degraded if isinstance(contents, Results) else None
@@ -187,10 +189,13 @@ class MemoryResource:
         except ValidationError as problem:
             raise Invalid(errors.bad_arguments(problem, input_schema(self.parameters)).details) from None
 
-    def _refused(self, uri: str, refused: errors.Refusal) -> MCPError:
-        wrong = refused.error in (errors.BAD_PARAMETER, errors.NOT_FOUND)
-        data = {"uri": uri, **errors.error_object(self.uri, refused)}
-        return MCPError(INVALID_PARAMS if wrong else INTERNAL_ERROR, refused.details, data)
+
+def refused(uri: str, resource: str, refusal: errors.Refusal) -> MCPError:
+    """An error of the contract, which calls an address with bad parameters one that is not found."""
+    is_wrong = refusal.error in (errors.BAD_PARAMETER, errors.NOT_FOUND)
+    told = errors.Refusal(errors.NOT_FOUND, refusal.details) if is_wrong else refusal
+    data = {"uri": uri, **errors.error_object(resource, told)}
+    return MCPError(INVALID_PARAMS if is_wrong else INTERNAL_ERROR, told.details, data)
 
 
 def _values(query: str) -> dict[str, str]:
@@ -219,12 +224,13 @@ async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insigh
     )
     entries = (
         Insight(
-            id=each.id,
-            content=each.content,
-            fidelity_score=each.fidelity,
-            created_at=each.created_at,
-            source_ids=each.source_ids,
-            metadata=each.metadata,
+            id=each.insight.id,
+            content=each.insight.content,
+            fidelity_score=each.insight.fidelity,
+            created_at=each.insight.created_at,
+            source_ids=each.insight.source_ids,
+            metadata=each.insight.metadata,
+            score=each.score,
         )
         for each in found
     )

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import __version__
 from recollect.doors.caller import Caller, caller_of
-from recollect.doors.mcp import lines, resources, spans, toolsets
+from recollect.doors.mcp import errors, lines, resources, spans, toolsets
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
 
@@ -76,6 +76,10 @@ class RecollectServer(MCPServer[Any]):
         for memory in self._memories:
             if memory.uri == address and context is not None:
                 return [await memory.read(self._caller(context.request_context.request), str(uri), query)]
+        if self._memories and address.startswith(resources.SCHEME):
+            known = ", ".join(memory.uri for memory in self._memories)
+            missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: there are {known}")
+            raise resources.refused(str(uri), address, missing)
         return await super().read_resource(uri, context)
 
     def _caller(self, http_request: Any) -> Caller:

@@ -3,7 +3,7 @@
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
@@ -37,18 +37,23 @@ _log = logging.getLogger(__name__)
 DEGRADED = "recollect/degraded"
 """The key in `_meta` under which an answer whose fields a contract fixes says why it could not be asked by meaning."""
 
+WARNINGS = "recollect/warnings"
+"""The key under which such an answer says what its caller should look at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Degradable(Generic[Answer]):
-    """An answer in its contract's fields, and beside it why words alone count, if they do."""
+    """An answer in its contract's fields, and beside it why words alone count, if they do, and warnings."""
 
     answer: Answer
     degraded: str | None
+    warnings: Sequence[str] = ()
 
 
-def meta(degraded: str | None) -> dict[str, Any] | None:
+def meta(degraded: str | None, warnings: Sequence[str] = ()) -> dict[str, Any] | None:
     """The `_meta` of an answer."""
-    return None if degraded is None else {DEGRADED: degraded}
+    said = ({} if degraded is None else {DEGRADED: degraded}) | ({WARNINGS: list(warnings)} if warnings else {})
+    return said or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +135,18 @@ class ContractTool(Tool):
             return self.refuse(self.name, errors.CRASH)
 
     def _parsed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Some clients send objects and arrays as JSON inside a string; text stays text, even if it is JSON."""
+        """Some clients send objects and arrays as JSON inside a string; text stays text, even if it is JSON.
+
+        Others send null for what they leave out.
+        """
         properties = self.parameters["properties"]
+        optional = properties.keys() - set(self.parameters["required"])
         return {
             name: _json(value)
             if isinstance(value, str) and properties.get(name, {}).get("type") in ("object", "array")
             else value
             for name, value in arguments.items()
+            if value is not None or name not in optional
         }
 
 
@@ -150,7 +160,7 @@ def _json(text: str) -> Any:
 def _answer(result: BaseModel | list[BaseModel] | Degradable[Any]) -> CallToolResult:
     """The contract's JSON as text for the model to read, and the same as structured content for programs."""
     if isinstance(result, Degradable):
-        return _answer(result.answer).model_copy(update={"meta": meta(result.degraded)})
+        return _answer(result.answer).model_copy(update={"meta": meta(result.degraded, result.warnings)})
     if isinstance(result, list):
         items = [item.model_dump(mode="json") for item in result]
         return _content(items, {"result": items})

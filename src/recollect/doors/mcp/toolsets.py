@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 
-from recollect.doors.mcp import cognitive, context, core, golden, graph
+from recollect.doors.mcp import cognitive, context, core, golden, graph, working
 from recollect.doors.mcp.tool import Definition
 from recollect.errors import Invalid
 
-CORE, CONTEXT, COGNITIVE, GOLDEN = "core", "context", "cognitive", "golden"
+CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING = "core", "context", "cognitive", "golden", "working"
 
 TOOLSETS: dict[str, list[Definition]] = {
     CORE: core.TOOLS.definitions,
     CONTEXT: context.TOOLS.definitions,
     COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
     GOLDEN: golden.TOOLS.definitions,
+    WORKING: working.TOOLS.definitions,
 }
 
 ALL = tuple(TOOLSETS)

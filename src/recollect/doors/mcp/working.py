@@ -1,0 +1,28 @@
+"""The one thing that the tools of the cognitive-memory contract cannot do with working memory: archive by hand."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from recollect.doors.caller import Caller
+from recollect.doors.mcp.errors import as_object
+from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.tool import MERGES, Tools
+
+TOOLS = Tools(as_object)
+
+
+class Archived(BaseModel):
+    """An item that left working memory, and its id in the archive."""
+
+    id: int
+    archived_id: int
+
+
+@TOOLS.tool("Archive working memory", MERGES)
+async def archive_working_memory(
+    caller: Caller,
+    id: Annotated[int, Field(ge=1, description="Id of an item of working memory"), WHOLE],  # noqa: A002
+) -> Archived:
+    """Take an item out of working memory that no longer matters; memory://stale-memory keeps it."""
+    return Archived(id=id, archived_id=await caller.engine.cognition.archive(caller.namespace, id))
