@@ -8,13 +8,21 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest import gateway, health, ltm, stm, users
+from recollect.doors.rest import gateway, health, ltm, metrics, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
 WORD = "zanzibar"
 SESSION, USER, CHAT = f"session-{WORD}", f"user-{WORD}", f"chat:{WORD}"
 SCOPES = ["current_chat", "resources", "all_user_memory"]
+
+ROUTES = {
+    (method, route.path_format)
+    for door in (gateway, health, ltm, metrics, stm, users)
+    for route in door.router.routes
+    if isinstance(route, APIRoute)
+    for method in route.methods or ()
+}
 
 
 class Asked:
@@ -75,9 +83,18 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert (await owner.ok("POST", "/memories/search", search))["results"]
         assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
         assert (await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"]))["memory"]
-        routers = (health.router, stm.router, ltm.router, gateway.router, users.router)
-        routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
-        assert stranger.routes >= {(method, route.path_format) for route in routes for method in route.methods or ()}
+        assert stranger.routes >= ROUTES - {("GET", "/metrics")}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_no_route_serves_a_malformed_key_from_the_open_namespace(engine: Engine) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        assert (await http.get("/stm/s/messages")).status_code == 200
+        guarded = ROUTES - {("GET", "/health")} | {("POST", "/mcp")}
+        for method, pattern in sorted(guarded):
+            for headers in ({"Authorization": "rk_1"}, {"Authorization": "Bearer rk_1"}, {"X-API-Key": "rk_1"}):
+                answer = await http.request(method, pattern.replace("{", "").replace("}", ""), headers=headers)
+                assert answer.status_code == 401, (method, pattern, headers)
 
 
 async def check_short_term(stranger: Asked) -> None:

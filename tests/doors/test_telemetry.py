@@ -85,7 +85,8 @@ def use(url: str) -> None:
         trace = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
         found = client.post("/ltm/memories/search", json={"query": "marzipan", "user_id": "quince"}, headers=trace)
         assert found.status_code == 200, found.text
-        assert client.get(f"/ltm/memories/{stored.json()['id']}?caramel=1").status_code == 200
+        assert client.get(f"/ltm/memories/{stored.json()['id']}").status_code == 200
+        assert client.get(f"/ltm/memories/{stored.json()['id']}?caramel=1").status_code == 422
         assert client.get("/ltm/memories/nougat").status_code in (404, 422)
         assert client.get("/caramel").status_code == 404
         assert client.request("MARZIPAN", "/health").status_code == 405

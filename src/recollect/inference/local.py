@@ -236,6 +236,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _session(content: bytes, threads: int) -> Any:
+    # It reports to its makers unless it is told not to, and nothing may leave this process.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime  # type: ignore[import-untyped]
 
     options = onnxruntime.SessionOptions()
