@@ -52,7 +52,7 @@ def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(
     lines: list[str] = []
     failures: list[object] = []
 
-    def read_three_lines(line: str) -> None:
+    def read_three_lines(line: str, **options: object) -> None:
         lines.append(line)
         if len(lines) > 3:
             raise BrokenPipeError

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 
 from recollect import checks
+from recollect.language import controls
 from recollect.memory.records import KINDS, Records
 from recollect.storage.database import Database
 
@@ -37,9 +38,9 @@ class Exporting:
                 begin = _line({"kind": kind.name})[:-1]
                 async for record in self._records.all(db, kind, user_id):
                     count += 1
-                    yield f"{begin}, {record[1:]}"
+                    yield controls.escaped_json(f"{begin}, {record[1:]}")
         yield _line({"kind": END, "records": count})
 
 
 def _line(fields: dict[str, object]) -> str:
-    return json.dumps(fields, ensure_ascii=False)
+    return controls.escaped_json(json.dumps(fields, ensure_ascii=False))

@@ -10,6 +10,7 @@ import click
 
 from recollect import settings as environment
 from recollect.doors.cli.one_command import told, with_engine
+from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import backup
@@ -25,18 +26,18 @@ def back_up(path: Path, overwrite: bool) -> None:
     manifest = told(settings, lambda: asyncio.run(_back_up(settings, path, overwrite)))
     kilobytes = path.stat().st_size / 1e3
     size = f"{kilobytes:,.0f} kB" if kilobytes < 1000 else f"{kilobytes / 1e3:,.1f} MB"
-    click.echo(f"Wrote {_contents(manifest)} to {path}, {size}. Keep it as safe as the database itself.")
+    echo(f"Wrote {_contents(manifest)} to {path}, {size}. Keep it as safe as the database itself.")
 
 
 def restore(path: Path) -> None:
     """Fill the database, and build the indexes that a backup does not hold."""
     settings = environment.load()
     restored = told(settings, lambda: asyncio.run(_restore(settings, path)))
-    click.echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
+    echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
     if restored.with_giants:
-        click.echo("Everything is there; indexes for large owners follow, without which searches are slow.")
+        echo("Everything is there; indexes for large owners follow, without which searches are slow.")
         built = with_engine(lambda engine: _rebuild(engine, restored.with_giants))
-        click.echo(f"Built {built} index(es).")
+        echo(f"Built {built} index(es).")
 
 
 async def _back_up(settings: Settings, path: Path, overwrite: bool) -> Manifest:

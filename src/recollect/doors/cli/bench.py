@@ -13,7 +13,7 @@ import click
 
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import indexed
+from recollect.doors.cli.printing import echo, indexed
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
 from recollect.flows.ranking import ASSISTANT
@@ -43,7 +43,7 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
     await indexed(engine.indexer, chosen)
     with out.open("w", encoding="utf-8") as run_file:
         await _ask(engine, chosen, asked, run_file)
-    click.echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
+    echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:

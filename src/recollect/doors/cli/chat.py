@@ -11,13 +11,12 @@ from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
-import click
-
 from recollect import logs
 from recollect.agent.config import AgentConfig, ConfigurationError, load_config
 from recollect.agent.faults import AgentError, Refused
 from recollect.agent.loader import EngineLoader, EngineLoadResult
 from recollect.agent.loop import PERSISTING
+from recollect.doors.cli.printing import echo, rewind
 from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
 
 HELP = """\
@@ -32,9 +31,6 @@ HELP = """\
 _COMMAND = re.compile(r"/[a-z]+")
 CUT = "The answer was cut at the limit of its length: raise provider.maxTokens, or ask it to go on."
 STOPPED_STORING = "Stopped. The answer is kept; the memory gateway may not have it."
-
-# What a terminal obeys instead of showing. Answers may quote text that others wrote.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def run(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
@@ -64,10 +60,10 @@ class Chat:
         self._line_ended = True
         self._at_terminal = sys.stdin.isatty()
         self._commands: dict[str, Callable[[], None]] = {
-            "/help": lambda: click.echo(HELP),
+            "/help": lambda: echo(HELP),
             "/new": self._begin,
             "/skills": self._list_skills,
-            "/status": lambda: click.echo(json.dumps(self._runtime.status(), indent=2)),
+            "/status": lambda: echo(json.dumps(self._runtime.status(), indent=2)),
         }
 
     def say(self, prompt: str) -> None:
@@ -84,14 +80,14 @@ class Chat:
             self._announce(self._session)
         self._end_line()
         if result.finish_reason == "length":
-            click.echo(CUT, err=True)
+            echo(CUT, err=True)
         self.warn(result.warnings)
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Each once: files may be edited while the chat goes on."""
         for warning in warnings:
             if warning not in self._warned:
-                click.echo(f"Warning: {warning}", err=True)
+                echo(f"Warning: {warning}", err=True)
         self._warned |= set(warnings)
 
     def converse(self) -> None:
@@ -105,20 +101,20 @@ class Chat:
             elif line:
                 self._attempt(partial(self.say, line[1:] if line.startswith("//") else line))
         if self._at_terminal:
-            click.echo("Bye.")
+            echo("Bye.")
 
     def _attempt(self, action: Callable[[], None]) -> None:
         """A failed or interrupted answer is no reason to leave, nor is a file that cannot be read."""
         try:
             action()
         except AgentError as problem:
-            click.echo(f"\nrecollect: {problem}", err=True)
+            echo(f"\nrecollect: {problem}", err=True)
         except KeyboardInterrupt:
-            click.echo(f"\n{STOPPED_STORING if self._waiting.was(PERSISTING) else 'Stopped.'}", err=True)
+            echo(f"\n{STOPPED_STORING if self._waiting.was(PERSISTING) else 'Stopped.'}", err=True)
 
     def _show(self, text: str) -> None:
         self._waiting.clear()
-        click.echo(_visible(text), nl=False)
+        echo(text, nl=False)
         if sys.stdout is not None:
             sys.stdout.flush()
 
@@ -130,13 +126,13 @@ class Chat:
     def _end_line(self) -> None:
         """An answer ends with its line, which the user need not wait for the gateway to see."""
         if not self._line_ended:
-            click.echo()
+            echo()
         self._line_ended = True
 
     def _announce(self, session: str) -> None:
         """Name a new session as soon as something is in it."""
         if not self._announced and self._runtime.sessions.exists(session):
-            click.echo(f"Session {session}", err=True)
+            echo(f"Session {session}", err=True)
             self._announced = True
 
     def _lines(self) -> Iterator[str]:
@@ -151,20 +147,20 @@ class Chat:
         if self._at_terminal:
             known = self._session is not None and self._runtime.sessions.exists(self._session)
             where = f"Going on in session {self._session}." if known else "A new session."
-            click.echo(f"{where} The model is {self._runtime.provider.model}. /help lists the commands.")
+            echo(f"{where} The model is {self._runtime.provider.model}. /help lists the commands.")
 
     def _begin(self) -> None:
         self._session, self._announced = None, False
-        click.echo("A new session.")
+        echo("A new session.")
 
     def _list_skills(self) -> None:
         for skill in self._runtime.skills.all():
-            click.echo(f"{skill.name}: {_visible(skill.description)}")
+            echo(f"{skill.name}: {skill.description}")
         if not self._runtime.skills.all():
-            click.echo(f"No skills. Put Markdown files into {self._runtime.config.workspace / 'skills'}.")
+            echo(f"No skills. Put Markdown files into {self._runtime.config.workspace / 'skills'}.")
 
     def _unknown(self) -> None:
-        click.echo("There is no such command; /help lists them. To ask it, begin with two slashes.", err=True)
+        echo("There is no such command; /help lists them. To ask it, begin with two slashes.", err=True)
 
 
 class Waiting:
@@ -179,12 +175,12 @@ class Waiting:
         self._last = step
         if sys.stderr is not None and sys.stderr.isatty():
             self._shown = f"{step} ..."
-            click.echo(self._shown, nl=False, err=True)
+            echo(self._shown, nl=False, err=True)
 
     def clear(self) -> None:
         """Overwrite the line; not every terminal knows how to erase one."""
         if self._shown:
-            click.echo(f"\r{' ' * len(self._shown)}\r", nl=False, err=True)
+            rewind(len(self._shown))
             self._shown = ""
 
     def was(self, step: str) -> bool:
@@ -195,10 +191,6 @@ class Waiting:
 def _configured(path: Path | None, workspace: Path | None) -> AgentConfig:
     config = load_config(path)
     return dataclasses.replace(config, workspace=workspace.absolute()) if workspace else config
-
-
-def _visible(text: str) -> str:
-    return _CONTROLS.sub("", text)
 
 
 def _take_any_bytes() -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-import click
-
 from recollect import settings as environment
+from recollect.doors.cli.printing import Styled, echo
 from recollect.doors.loopback import is_loopback
 from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.capabilities import Capabilities
@@ -55,9 +54,9 @@ async def _print_findings() -> int:
     async with aclosing(_examine()) as findings:
         async for finding in findings:
             label, colour = _SIGNS[finding.state]
-            click.echo(f"{click.style(label, fg=colour)}  {finding.subject:<10} {finding.text}")
+            echo(Styled(label, fg=colour), f"  {finding.subject:<10} {finding.text}")
             missing += finding.state == "missing"
-    click.echo("Everything needed is there." if not missing else f"{missing} needed thing(s) missing: see above.")
+    echo("Everything needed is there." if not missing else f"{missing} needed thing(s) missing: see above.")
     return 1 if missing else 0
 
 

@@ -5,6 +5,7 @@ import asyncio
 import click
 
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.errors import RecollectError
 
@@ -26,17 +27,17 @@ async def _switch(engine: Engine, model: str) -> None:
     except RecollectError:
         state = await engine.embeddings.status(namespace)
         if state.next is not None:
-            click.echo("Searches go on with the old model. Run the same command again to go on.", err=True)
+            echo("Searches go on with the old model. Run the same command again to go on.", err=True)
         raise
     state = await engine.embeddings.status(namespace)
     if not moved:
-        click.echo(f"Namespace {namespace!r} is with {state.active} already.")
+        echo(f"Namespace {namespace!r} is with {state.active} already.")
     else:
         await engine.indexer.flush(namespace)
-        click.echo(f"Searches in namespace {namespace!r} ask {state.active} now.")
+        echo(f"Searches in namespace {namespace!r} ask {state.active} now.")
     await _sweep(engine, namespace)
     if model != engine.settings.embedding_model:
-        click.echo(f"New namespaces still begin with {engine.settings.embedding_model}: RECOLLECT_EMBEDDING_MODEL.")
+        echo(f"New namespaces still begin with {engine.settings.embedding_model}: RECOLLECT_EMBEDDING_MODEL.")
 
 
 async def _embed(engine: Engine, namespace: str, model: str) -> bool:
@@ -53,23 +54,23 @@ async def _sweep(engine: Engine, namespace: str) -> None:
     pause = await engine.embeddings.seconds_to_sweep(namespace)
     if pause is None:
         return
-    click.echo(
+    echo(
         f"The old vectors go in {pause:.0f} s, when no search can be reading them. "
         "You may leave now (Ctrl-C): a server, or the next switch, removes them as well."
     )
     await asyncio.sleep(pause)
     if await engine.embeddings.sweep(namespace):
-        click.echo("The old vectors are gone.")
+        echo("The old vectors are gone.")
 
 
 async def _status(engine: Engine) -> None:
     namespace = engine.settings.namespace
     state = await engine.embeddings.status(namespace)
-    click.echo(f"Namespace {namespace!r}: searches ask {state.active or 'no model: words alone decide'}.")
+    echo(f"Namespace {namespace!r}: searches ask {state.active or 'no model: words alone decide'}.")
     if state.next is not None:
-        click.echo(f"It is on the way to {state.next}: `recollect embeddings switch` goes on.")
+        echo(f"It is on the way to {state.next}: `recollect embeddings switch` goes on.")
     for model, size in state.vectors.items():
         role = {state.active: "in use", state.next: "being made"}.get(model, "left over")
-        click.echo(f"{size:>12,}  {model}  ({role})")
+        echo(f"{size:>12,}  {model}  ({role})")
     if state.waiting:
-        click.echo(f"{state.waiting:>12,}  passage(s) wait to be indexed")
+        echo(f"{state.waiting:>12,}  passage(s) wait to be indexed")

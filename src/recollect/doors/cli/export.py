@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import click
-
 from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid
 from recollect.flows.forget import USER, Target
@@ -28,7 +27,7 @@ def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) ->
         return
     with _whole(path, overwrite) as file:
         lines = with_engine(lambda engine: _write(engine, file, namespace, user))
-    click.echo(f"Wrote {lines - 2:,} record(s) to {path}. Keep it as safe as the memory itself.")
+    echo(f"Wrote {lines - 2:,} record(s) to {path}. Keep it as safe as the memory itself.")
 
 
 async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: str | None) -> int:

@@ -5,7 +5,7 @@ import sys
 import click
 
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import print_json
+from recollect.doors.cli.printing import echo, print_json
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
@@ -51,9 +51,9 @@ async def _forget(engine: Engine, target: Target, *, dry_run: bool, yes: bool, a
 
 def _ask(namespace: str, expected: Receipt) -> None:
     """On a terminal; elsewhere nobody could answer."""
-    click.echo(f"From the namespace {namespace!r}, for good:", err=True)
+    echo(f"From the namespace {namespace!r}, for good:", err=True)
     for line in _lines(expected):
-        click.echo(line, err=True)
+        echo(line, err=True)
     if not sys.stdin.isatty():
         raise Invalid("Nothing was forgotten: there is no terminal to ask on. Say --yes, or --dry-run to count only.")
     click.confirm("Forget all of this?", abort=True, err=True)
@@ -70,9 +70,9 @@ def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
         document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
         print_json(document | {"insights_left": receipt.insights_left})
         return
-    click.echo(f"{receipt.what}: {outcome}")
+    echo(f"{receipt.what}: {outcome}")
     for line in _lines(receipt):
-        click.echo(line)
+        echo(line)
 
 
 def _lines(receipt: Receipt) -> list[str]:

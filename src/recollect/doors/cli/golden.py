@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from recollect.doors.cli import trend
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import print_json, shortened
+from recollect.doors.cli.printing import Styled, echo, print_json, shortened
 from recollect.errors import Invalid, NotFound
 from recollect.flows.golden_test import Entry, GoldenReport
 from recollect.flows.ground_truth import Accepted
@@ -31,7 +29,7 @@ def add(query: str, expected: Sequence[str], as_json: bool) -> None:
     (put,) = _put([Entry(query, ids if parts else None)])
     _print_added([put], as_json)
     if not as_json and put.change != "added":
-        click.echo(_change(put), err=True)
+        echo(_change(put), err=True)
 
 
 def import_file(path: Path, as_json: bool) -> None:
@@ -41,7 +39,7 @@ def import_file(path: Path, as_json: bool) -> None:
         _print_added(added, as_json)
     else:
         changes = Counter(query.change for query in added)
-        click.echo(
+        echo(
             f"The golden set has {len(added)} queries of {path}: "
             f"{changes['added']} new, {changes['changed']} changed, {changes['unchanged']} as before."
         )
@@ -53,7 +51,7 @@ def accept(query_id: int, as_json: bool) -> None:
     if as_json:
         print_json(_accepted_as_json(accepted))
         return
-    click.echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
+    echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
     for ids, why in (
         (accepted.already_expected, "expected already"),
         (accepted.irrelevant, "irrelevant to both judges"),
@@ -61,7 +59,7 @@ def accept(query_id: int, as_json: bool) -> None:
         (accepted.unknown, "relevant to both, but no insight has that id"),
     ):
         if ids:
-            click.echo(f"  {why}: {_ids(ids)}")
+            echo(f"  {why}: {_ids(ids)}")
 
 
 def show(as_json: bool) -> None:
@@ -73,15 +71,15 @@ def show(as_json: bool) -> None:
     for query in queries:
         expected = _ids(query.expected_ids) if query.expected_ids else "nothing yet, so it is not measured"
         shown = shortened(query.query, MAX_SHOWN_CHARACTERS)
-        click.echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
+        echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
     if not queries:
-        click.echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
+        echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
 
 
 def remove(query_id: int) -> None:
     """Take one query out of the golden set."""
     with_engine(lambda engine: engine.golden_test.remove(engine.settings.namespace, query_id))
-    click.echo(f"Removed {query_id}.")
+    echo(f"Removed {query_id}.")
 
 
 def run(new_baseline: bool, as_json: bool) -> bool:
@@ -104,10 +102,10 @@ def plot(limit: int, image: Path | None, as_json: bool) -> None:
     if as_json:
         print_json([_run_as_json(run) for run in runs])
         return
-    click.echo(trend.chart(runs, shutil.get_terminal_size().columns))
-    click.echo("* precision at 5   ! drift   - baseline")
+    echo(trend.chart(runs, shutil.get_terminal_size().columns))
+    echo("* precision at 5   ! drift   - baseline")
     if image is not None:
-        click.echo(f"Wrote {image}.")
+        echo(f"Wrote {image}.")
 
 
 def judgements(query_id: int, as_json: bool) -> None:
@@ -118,15 +116,15 @@ def judgements(query_id: int, as_json: bool) -> None:
         return
     for judgement in found:
         hearing = judgement.hearing
-        click.echo(
+        echo(
             f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {hearing.kappa:.2f} ({hearing.agreement})  "
             f"{hearing.judge1_model} {hearing.judge1_score:.2f}  {hearing.judge2_model} {hearing.judge2_score:.2f}"
             + ("  (one document: kappa says nothing)" if len(hearing.scores) == 1 else "")
         )
         for score in hearing.scores:
-            click.echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
+            echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
     if not found:
-        click.echo(f"No judge has been heard about query {query_id} yet.", err=True)
+        echo(f"No judge has been heard about query {query_id} yet.", err=True)
 
 
 def _id(text: str) -> int:
@@ -185,19 +183,19 @@ def _print_added(added: Sequence[PutQuery], as_json: bool) -> None:
         changes = [{"change": query.change, "expected_before": query.expected_before} for query in added]
         print_json([_as_json(query) | change for query, change in zip(added, changes, strict=True)])
     else:
-        click.echo("\n".join(str(query.id) for query in added))
+        echo("\n".join(str(query.id) for query in added))
 
 
 def _print_report(report: GoldenReport) -> None:
     run = report.run
-    click.echo(
+    echo(
         f"{run.day}  precision at 5: {run.precision_at_5:.3f}  baseline: {run.baseline_precision:.3f}  "
         f"queries: {run.queries_tested}"
     )
     for length, part in report.breakdown.items():
         precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
-        click.echo(f"  {length:<7} {part.count:>4}  {precision}")
-    click.echo(click.style(report.details, fg="red" if run.drift_detected else None))
+        echo(f"  {length:<7} {part.count:>4}  {precision}")
+    echo(Styled(report.details, fg="red" if run.drift_detected else None))
 
 
 def _as_json(query: GoldenQuery) -> dict[str, Any]:

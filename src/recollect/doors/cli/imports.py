@@ -10,7 +10,7 @@ import click
 
 from recollect.doors.cli.export import STANDARD
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import give_meaning
+from recollect.doors.cli.printing import echo, give_meaning
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.import_report import Progress, Report
@@ -70,14 +70,14 @@ def _progress(path: Path) -> Iterator[Progress | None]:
 
 def _tell(report: Report, waiting: int) -> None:
     for refusal in report.refusals:
-        click.echo(f"{refusal.place}: {refusal.reason}", err=True)
+        echo(f"{refusal.place}: {refusal.reason}", err=True)
     if report.refused > len(report.refusals):
-        click.echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
+        echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
     for kind in sorted(report.added.keys() | report.known.keys()):
-        click.echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
-    click.echo(
+        echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
+    echo(
         f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
         f"{report.refused:,} refused."
     )
     if waiting:
-        click.echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")
+        echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")

@@ -1,9 +1,7 @@
 """`recollect index`: work off the queue of passages that wait for their meaning."""
 
-import click
-
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import indexed
+from recollect.doors.cli.printing import echo, indexed
 from recollect.engine import Engine
 
 
@@ -16,7 +14,7 @@ async def _index(engine: Engine, wait: bool) -> None:
     namespace = engine.settings.namespace
     waiting = await engine.indexer.waiting(namespace)
     if not wait or not waiting:
-        click.echo(f"{waiting:,} passage(s) of namespace {namespace!r} wait to be indexed.")
+        echo(f"{waiting:,} passage(s) of namespace {namespace!r} wait to be indexed.")
         return
     await indexed(engine.indexer, namespace)
-    click.echo(f"Indexed. {await engine.indexer.waiting(namespace):,} passage(s) wait.")
+    echo(f"Indexed. {await engine.indexer.waiting(namespace):,} passage(s) wait.")

@@ -464,5 +464,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except RecollectError as problem:
-        click.echo(f"recollect: {problem}", err=True)
+        from recollect.doors.cli.printing import echo
+
+        echo(f"recollect: {problem}", err=True)
         sys.exit(EXIT_USAGE if isinstance(problem, Invalid) else EXIT_FAILED)

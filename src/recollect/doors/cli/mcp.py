@@ -3,11 +3,10 @@
 import asyncio
 import signal
 
-import click
-
 from recollect import logs
 from recollect import settings as environment
 from recollect.doors import telemetry_export
+from recollect.doors.cli.printing import echo
 from recollect.doors.mcp import describe as descriptions
 from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import RecollectServer, quiet_sdk
@@ -17,7 +16,7 @@ from recollect.settings import Settings
 
 def describe(names: str | None) -> None:
     """Print the tools and what their schemas cost."""
-    click.echo(descriptions.description(toolsets.chosen(names)))
+    echo(descriptions.description(toolsets.chosen(names)))
 
 
 def run(names: str | None) -> None:

@@ -1,9 +1,7 @@
 """`recollect memories`: shows long-term memories and their history, and brings back one that was superseded."""
 
-import click
-
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import shortened
+from recollect.doors.cli.printing import Styled, echo, shortened
 from recollect.memory.memories import Holder
 
 MAX_SHOWN_CHARACTERS = 200
@@ -14,22 +12,22 @@ def show(user: str | None, agent: str | None, session: str | None, limit: int) -
     holder = Holder(user, agent, session)
     page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, holder, limit))
     for memory in page.memories:
-        click.echo(click.style(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
-        click.echo(f"     {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
+        echo(Styled(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
+        echo(f"     {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
     if not page.memories:
-        click.echo("There are no memories here.", err=True)
+        echo("There are no memories here.", err=True)
 
 
 def history(memory_id: str) -> None:
     """Print what happened to a memory."""
     for entry in with_engine(lambda engine: engine.memories.history(engine.settings.namespace, memory_id)):
-        click.echo(click.style(f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.event}", dim=True))
+        echo(Styled(f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.event}", dim=True))
         for sign, text in (("-", entry.old_memory), ("+", entry.new_memory)):
             if text is not None:
-                click.echo(f"   {sign} {shortened(text, MAX_SHOWN_CHARACTERS)}")
+                echo(f"   {sign} {shortened(text, MAX_SHOWN_CHARACTERS)}")
 
 
 def undo(memory_id: str) -> None:
     """Bring a superseded memory back."""
     memory = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
-    click.echo(f"Back in force: {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
+    echo(f"Back in force: {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import click
-
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import give_meaning, print_json, shortened
+from recollect.doors.cli.printing import Styled, echo, give_meaning, print_json, shortened
 from recollect.engine import Engine
 from recollect.flows.recall import Memory, Recollection
 from recollect.memory.memories import Holder
@@ -24,7 +22,7 @@ MAX_SHOWN_CHARACTERS = 300
 def remember(text: str, user: str | None) -> None:
     """Store one text: for a user as a long-term memory, otherwise as a document."""
     checks.text(text, "text")
-    click.echo(with_engine(lambda engine: _document(engine, text) if user is None else _memory(engine, text, user)))
+    echo(with_engine(lambda engine: _document(engine, text) if user is None else _memory(engine, text, user)))
 
 
 def recall(
@@ -66,9 +64,9 @@ async def _document(engine: Engine, text: str) -> UUID:
 async def _memory(engine: Engine, text: str, user: str) -> UUID:
     added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
     if added.what == "existing":
-        click.echo("It was known already: nothing was added.", err=True)
+        echo("It was known already: nothing was added.", err=True)
     if added.degraded is not None:
-        click.echo(added.degraded, err=True)
+        echo(added.degraded, err=True)
     await give_meaning(engine.indexer, engine.settings.namespace)
     return added.memory.id
 
@@ -86,30 +84,31 @@ def _print_table(found: Recollection, explain: bool) -> None:
     for place, memory in enumerate(found.memories, 1):
         said_by = memory.speaker or memory.role or memory.kind
         head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
-        click.echo(click.style(head, dim=True))
+        echo(Styled(head, dim=True))
         for line in _wrapped(shortened(memory.text, MAX_SHOWN_CHARACTERS), width - 6):
-            click.echo("     " + _highlighted(line, memory))
+            echo("     ", *_highlighted(line, memory))
         if explain and memory.explanation is not None:
-            click.echo(click.style("     " + _explained(memory), dim=True))
+            echo(Styled("     " + _explained(memory), dim=True))
     if not found.memories:
-        click.echo("Nothing found.")
+        echo("Nothing found.")
     if found.pending:
-        click.echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
+        echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
     if found.degraded is not None:
-        click.echo(found.degraded)
+        echo(found.degraded)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 20)) or [""]
 
 
-def _highlighted(line: str, memory: Memory) -> str:
+def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
     """Words that the question shares, in bold; a stem shows itself by its first letters."""
     matched = memory.explanation.matched_words if memory.explanation else ()
     if not matched:
-        return line
-    pattern = re.compile("|".join(rf"\b{re.escape(word[: max(3, len(word) - 2)])}\w*" for word in matched), re.I)
-    return pattern.sub(lambda match: click.style(match.group(), bold=True), line)
+        return [line]
+    words = "|".join(rf"\b{re.escape(word[: max(3, len(word) - 2)])}\w*" for word in matched)
+    pieces = re.split(f"({words})", line, flags=re.I)
+    return [Styled(piece, bold=True) if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
 def _explained(memory: Memory) -> str:

@@ -2,10 +2,9 @@
 
 import asyncio
 
-import click
-
 from recollect import settings as environment
 from recollect.doors.cli.one_command import told
+from recollect.doors.cli.printing import echo
 from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.opening import connected
@@ -21,4 +20,4 @@ async def _migrate(settings: Settings) -> None:
     async with connected(settings) as database:
         versions = await migrate.migrate(database)
     newest = migrate.migrations()[-1]
-    click.echo(f"Schema version {newest.version} on PostgreSQL {versions.postgres} with pgvector {versions.pgvector}.")
+    echo(f"Schema version {newest.version} on PostgreSQL {versions.postgres} with pgvector {versions.pgvector}.")

@@ -1,17 +1,39 @@
-"""How commands show things: JSON for programs, texts short enough for a line, a bar for long work."""
+"""How commands show things: nothing stored reaches a terminal but as text; JSON for programs; a bar for long work."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from recollect.flows.indexing import Indexer
 from recollect.inference.failures import FAILURES
+from recollect.language import controls
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A piece of a line in a colour, in bold or dimmed."""
+
+    text: str
+    fg: str | None = None
+    bold: bool | None = None
+    dim: bool | None = None
+
+
+def echo(*pieces: object, err: bool = False, nl: bool = True) -> None:
+    """Print a line. Whatever its pieces hold, a terminal obeys only the styles given here."""
+    click.echo("".join(map(_piece, pieces)), err=err, nl=nl)
+
+
+def rewind(width: int) -> None:
+    """Blank out what stands on the line of standard error, and begin it anew."""
+    click.echo(f"\r{' ' * width}\r", err=True, nl=False)
 
 
 def print_json(document: Any) -> None:
     """One document, readable in every language; times as ISO 8601."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+    click.echo(controls.escaped_json(json.dumps(document, ensure_ascii=False, indent=2, default=str)))
 
 
 async def indexed(indexer: Indexer, namespace: str) -> None:
@@ -27,15 +49,21 @@ async def give_meaning(indexer: Indexer, namespace: str) -> None:
     try:
         _tell(await indexer.flush_if_short(namespace))
     except FAILURES as problem:
-        click.echo(f"Stored, but found by its words only so far: {problem}", err=True)
+        echo(f"Stored, but found by its words only so far: {problem}", err=True)
 
 
 def _tell(degraded: str | None) -> None:
     if degraded is not None:
-        click.echo(degraded, err=True)
+        echo(degraded, err=True)
 
 
 def shortened(text: str, most: int) -> str:
     """A text on one line, cut where it is too long."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _piece(piece: object) -> str:
+    if isinstance(piece, Styled):
+        return click.style(controls.shown(piece.text), fg=piece.fg, bold=piece.bold, dim=piece.dim)
+    return controls.shown(str(piece))

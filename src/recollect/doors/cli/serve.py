@@ -6,12 +6,12 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import click
 import uvicorn
 
 from recollect import logs
 from recollect import settings as environment
 from recollect.doors import telemetry_export
+from recollect.doors.cli.printing import echo
 from recollect.doors.cli.workers import supervise
 from recollect.doors.loopback import is_loopback
 from recollect.doors.mcp import toolsets
@@ -98,9 +98,9 @@ class _AnnouncingServer(uvicorn.Server):
 
 def _announce(listener: socket.socket, settings: Settings) -> None:
     url = _url(listener)
-    click.echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
-    click.echo(f"MCP:     {url}{PATH}, for MCP clients")
-    click.echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
+    echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
+    echo(f"MCP:     {url}{PATH}, for MCP clients")
+    echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,12 +5,10 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import click
-
 from recollect import __version__
 from recollect import settings as environment
 from recollect.doors.cli.one_command import told
-from recollect.doors.cli.printing import print_json
+from recollect.doors.cli.printing import Styled, echo, print_json
 from recollect.engine import Engine
 from recollect.flows.status import Report, Size
 from recollect.memory.giants import THRESHOLD
@@ -78,14 +76,14 @@ def _document(found: _Found) -> dict[str, Any]:
 
 
 def _print(found: _Found) -> None:
-    click.echo(f"Recollect {__version__}, namespace {found.namespace!r}, schema version {found.applied}")
+    echo(f"Recollect {__version__}, namespace {found.namespace!r}, schema version {found.applied}")
     if found.report is not None:
         for title, text in _lines(found.report):
-            click.echo(f"{title:<14} {text}")
+            echo(f"{title:<14} {text}")
     for sentence in found.attention:
-        click.echo(f"{click.style('ATTENTION'.ljust(14), fg='red')} {sentence}")
+        echo(Styled("ATTENTION".ljust(14), fg="red"), f" {sentence}")
     if not found.attention:
-        click.echo("Nothing needs attention.")
+        echo("Nothing needs attention.")
 
 
 def _lines(report: Report) -> Iterator[tuple[str, str]]:

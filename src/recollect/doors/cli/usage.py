@@ -2,10 +2,8 @@
 
 import dataclasses
 
-import click
-
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import print_json
+from recollect.doors.cli.printing import echo, print_json
 from recollect.engine import Engine
 from recollect.memory.usage import UsageLine
 
@@ -31,7 +29,7 @@ async def _show(engine: Engine, days: int, as_json: bool) -> None:
         print_json(document)
         return
     _print_table(lines)
-    click.echo(f"Namespace {namespace!r} has spent {spent:,} of {budget:,} tokens today (UTC).")
+    echo(f"Namespace {namespace!r} has spent {spent:,} of {budget:,} tokens today (UTC).")
 
 
 def _print_table(lines: list[UsageLine]) -> None:
@@ -39,10 +37,10 @@ def _print_table(lines: list[UsageLine]) -> None:
         (str(line.day), line.feature, line.model, *(f"{n:,}" for n in dataclasses.astuple(line)[3:])) for line in lines
     ]
     if len(rows) == 1:
-        click.echo("Nothing was asked of a provider.")
+        echo("Nothing was asked of a provider.")
         return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         texts = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
         numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
-        click.echo("  ".join(texts + numbers))
+        echo("  ".join(texts + numbers))
