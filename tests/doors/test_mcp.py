@@ -178,7 +178,7 @@ def test_the_server_introduces_itself(server: embedded.Lease, url: str) -> None:
         with connected(url, "default", mode) as client:
             assert client.sdk.protocol_version == revision
             assert client.sdk.server_info is not None
-            assert (client.sdk.server_info.name, client.sdk.server_info.version) == ("recollect", "0.1.0")
+            assert (client.sdk.server_info.name, client.sdk.server_info.version) == ("recollect", "0.2.0")
             assert "long-term memory" in (client.sdk.instructions or "")
 
 

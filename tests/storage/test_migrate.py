@@ -95,3 +95,7 @@ async def test_a_step_that_fails_leaves_the_database_as_it_was(
         assert await connection.fetchval("select to_regclass('half')") is None
         assert await connection.fetchval("select max(version) from recollect_migrations") < 9000
         await connection.close()
+
+
+def test_every_step_has_a_number_of_its_own() -> None:
+    assert [step.version for step in migrations()] == list(range(1, len(migrations()) + 1))
