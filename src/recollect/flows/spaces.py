@@ -4,10 +4,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.errors import Unavailable
+from recollect.errors import RecollectError, Unavailable
 from recollect.inference.embedder import Embedder, Vector, as_text
 from recollect.inference.embedders import Embedders
-from recollect.inference.failures import FAILURES
+from recollect.inference.failures import FAILURES, NoUsableKey
 from recollect.memory.embedding_models import EmbeddingModels
 from recollect.memory.search import Meaning
 from recollect.storage.database import Database, Transaction
@@ -27,12 +27,16 @@ class NotSearched(Unavailable):
     """Words gave no result and meaning could not be asked: whether there is an answer is not known."""
 
 
+class NotSearchedWithoutKey(NotSearched):
+    """The same, for want of a key that the provider accepts."""
+
+
 @dataclass(frozen=True, slots=True)
 class SemanticQuery:
     """What to compare with stored vectors; without it, `outage` says why there is none."""
 
     meaning: Meaning | None
-    outage: str | None = None
+    outage: RecollectError | None = None
 
     @property
     def degraded(self) -> str | None:
@@ -42,7 +46,8 @@ class SemanticQuery:
     def require(self, found: object) -> None:
         """Refuse to call it an empty answer if words found nothing and meaning could not be asked."""
         if self.outage is not None and not found:
-            raise NotSearched(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
+            category = NotSearchedWithoutKey if isinstance(self.outage, NoUsableKey) else NotSearched
+            raise category(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +107,14 @@ class Spaces:
         model = await self._model(namespace)
         embedder = self._embedder(model, namespace)
         if embedder is None:
-            return SemanticQuery(None, str(self.embedders.missing(model)))
+            return SemanticQuery(None, self.embedders.missing(model))
         try:
             return SemanticQuery(Meaning(as_text(await embedder.embed_query(text)), embedder.model_id))
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
             _log.warning("A search goes by words alone: %s", problem)
-            return SemanticQuery(None, str(problem))
+            return SemanticQuery(None, problem)
 
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
         """The vectors of texts; without a model, or while its provider fails, the indexer makes them later."""

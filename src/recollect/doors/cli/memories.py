@@ -29,5 +29,7 @@ def history(memory_id: str) -> None:
 
 def undo(memory_id: str) -> None:
     """Bring a superseded memory back."""
-    memory = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
-    echo(f"Back in force: {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
+    back = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
+    echo(f"Back in force: {shortened(back.memory.text, MAX_SHOWN_CHARACTERS)}")
+    if back.degraded is not None:
+        echo(back.degraded, err=True)

@@ -21,7 +21,7 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.flows.judge import ApiKeyMissing, JudgeFailed
-from recollect.flows.spaces import NotSearched
+from recollect.flows.spaces import NotSearched, NotSearchedWithoutKey
 
 BAD_PARAMETER = "Parameter validation failed"
 DATABASE_FAILED = "Database operation failed"
@@ -39,6 +39,7 @@ ERROR_OF: dict[type[RecollectError], str] = {
     NotFound: NOT_FOUND,
     ApiKeyMissing: NO_API_KEY,
     JudgeFailed: CRASHED,
+    NotSearchedWithoutKey: NO_API_KEY,
     NotSearched: CRASHED,
     AccessDenied: CRASHED,
     Conflict: DATABASE_FAILED,

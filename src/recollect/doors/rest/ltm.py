@@ -27,7 +27,7 @@ from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route
 from recollect.errors import Invalid
-from recollect.flows.memories import MAX_LISTED, MAX_RECALLED
+from recollect.flows.memories import MAX_LISTED, MAX_RECALLED, Written
 from recollect.flows.memory_requests import Change, ChatLine, Chosen, as_text
 from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
 
@@ -259,6 +259,10 @@ class MemoryHistory(BaseModel):
     entries: list[HistoryItem]
 
 
+EMBEDDED: dict[int | str, dict[str, Any]] = {200: {"headers": degraded.DOCUMENTED}}
+"""Of a route whose answer depends on the embedding model."""
+
+
 def _header(description: str) -> dict[str, Any]:
     return {"description": description, "schema": {"type": "string"}}
 
@@ -292,7 +296,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     return MemoryResponse.of(added.memory)
 
 
-@router.post("/search", responses={200: {"headers": degraded.DOCUMENTED}})
+@router.post("/search", responses=EMBEDDED)
 async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
     """Search memories by semantic similarity and by words, the best first."""
     caller = calling(request)
@@ -335,19 +339,19 @@ async def get_memory(request: Request, memory_id: str) -> MemoryResponse:
     return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
 
 
-@router.put("/{memory_id}", responses=responses(404, 409))
-async def update_memory(request: Request, memory_id: str, body: UpdateMemory) -> MemoryResponse:
+@router.put("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
+async def update_memory(request: Request, memory_id: str, body: UpdateMemory, response: Response) -> MemoryResponse:
     """Update a memory's content."""
     caller = calling(request)
-    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, Change(body.data)))
+    return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, Change(body.data)))
 
 
-@router.patch("/{memory_id}", responses=responses(404, 409))
-async def patch_memory(request: Request, memory_id: str, body: PatchMemory) -> MemoryResponse:
+@router.patch("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
+async def patch_memory(request: Request, memory_id: str, body: PatchMemory, response: Response) -> MemoryResponse:
     """Change a memory's content, category or metadata, and leave the rest."""
     caller = calling(request)
     change = Change(body.data, body.category, body.metadata)
-    return MemoryResponse.of(await caller.engine.memories.update(caller.namespace, memory_id, change))
+    return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, change))
 
 
 @router.delete("/{memory_id}", responses=responses(404, 409))
@@ -366,11 +370,11 @@ async def delete_memory(
     )
 
 
-@router.post("/{memory_id}/undo", responses=responses(404, 409))
-async def undo_supersession(request: Request, memory_id: str) -> MemoryResponse:
+@router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
+async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
     """Bring back a memory that a newer one superseded; the newer one stays, too."""
     caller = calling(request)
-    return MemoryResponse.of(await caller.engine.memories.undo(caller.namespace, memory_id))
+    return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
 
 
 @router.get("/{memory_id}/history", responses=responses(404))
@@ -379,6 +383,11 @@ async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
     caller = calling(request)
     entries = await caller.engine.memories.history(caller.namespace, memory_id)
     return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
+
+
+def _written(response: Response, written: Written) -> MemoryResponse:
+    degraded.tell(response, written.degraded)
+    return MemoryResponse.of(written.memory)
 
 
 def _object(text: str) -> dict[str, Any]:
