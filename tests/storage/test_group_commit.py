@@ -128,3 +128,22 @@ async def test_closing_does_not_wait_for_a_database_that_hangs() -> None:
     answers = await asyncio.gather(*writing, return_exceptions=True)
     assert {type(answer) for answer in answers} == {Unavailable}
     assert writer.batches == []
+
+
+async def test_closing_answers_those_who_wait_behind_a_bad_item() -> None:
+    """The batch was rolled back and is tried item by item; the first of them hangs."""
+
+    class Hanging(Writer):
+        async def write(self, namespace: str, items: Sequence[int]) -> Sequence[str | RecollectError]:
+            if len(items) == 1:
+                await asyncio.Event().wait()
+            return await super().write(namespace, items)
+
+    writer = Hanging()
+    writer.gate.set()
+    commits = GroupCommit(writer.write)
+    writing = [asyncio.create_task(commits.submit("n", item, 1)) for item in (2, POISON, 4, 6)]
+    await asyncio.sleep(0)
+    await commits.close()
+    answers = await asyncio.wait_for(asyncio.gather(*writing, return_exceptions=True), 30)
+    assert {type(answer) for answer in answers} == {Unavailable}

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from recollect.agent.marks import normalized
+
 # A joiner shapes letters of these scripts and emoji; anywhere else it only hides something.
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 _EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -96,6 +98,6 @@ def posing(text: str) -> str | None:
 
 def _plain_letters(text: str) -> str:
     """Small Latin letters without accents, for whatever looks like them."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
-    apart = unicodedata.normalize("NFD", folded)
+    folded = normalized("NFKC", text).casefold().replace("\u2019", "'")
+    apart = normalized("NFD", folded)
     return "".join([c for c in apart if unicodedata.category(c) != "Mn"]).translate(_LOOK_ALIKES)

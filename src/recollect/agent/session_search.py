@@ -4,7 +4,6 @@ import asyncio
 import functools
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+from recollect.agent.marks import normalized
 from recollect.agent.messages import ToolSpec
 from recollect.agent.sessions import SessionStore
 from recollect.agent.tools import Run, text_argument
@@ -91,7 +91,7 @@ class SessionSearch:
 def terms(text: str, *, common: bool = True) -> list[str]:
     """The words of a text without their commonest endings; pairs of characters where no spaces are written."""
     found: list[str] = []
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in _WORD.findall(normalized("NFKC", text).casefold()):
         if _SPACELESS.search(word):
             found.extend([first + second for first, second in pairwise(word)] or [word])
         elif common or word not in _COMMON:

@@ -76,7 +76,7 @@ class Conversations:
         checks.positive(limit, "limit")
         async with self._database.reading(namespace) as db:
             found = await self._log.recent(db, session_id, limit, before)
-            if not found and before is not None and before not in await self._log.known(db, [before]):
+            if not found and before is not None and not await self._log.holds(db, session_id, before):
                 raise NotFound(f"There is no message {before} to read before: pass the id of the oldest one you have")
             return found
 

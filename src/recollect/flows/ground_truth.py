@@ -1,7 +1,6 @@
 """Ground truth: what both judges found relevant to a golden query becomes what it expects, by an explicit step."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -9,6 +8,7 @@ from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.agreement import RELEVANT_ABOVE
 from recollect.flows.golden_test import MAX_EXPECTED
+from recollect.language.letters import fold
 from recollect.memory.golden import Golden, GoldenQuery
 from recollect.memory.insights import Insights
 from recollect.memory.judging import Judgement, JudgeScore, Judging
@@ -78,18 +78,19 @@ class GroundTruth:
 
 def asks_the_same(query: str, golden: GoldenQuery) -> bool:
     """Whether a query that judges are asked is the golden one, whatever its case, white space and punctuation."""
-    return _WORD.findall(_folded(query)) == _WORD.findall(_folded(golden.query))
+    return _words(query) == _words(golden.query)
 
 
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+def _words(text: str) -> list[str]:
+    return _WORD.findall(fold(text))
 
 
 def _last_verdicts(query: GoldenQuery, judgements: Iterable[Judgement]) -> Iterator[JudgeScore]:
     """The scores of each document, from the last hearing that was about this very query."""
     seen: set[int] = set()
+    asked = _words(query.query)
     for judgement in judgements:
-        if asks_the_same(judgement.hearing.query, query):
+        if _words(judgement.hearing.query) == asked:
             for score in judgement.hearing.scores:
                 if score.document_id not in seen:
                     seen.add(score.document_id)

@@ -224,7 +224,9 @@ class LongTermMemory:
                 changed = await self._memories.change(tx, memory, change.of(memory), said)
                 await self._find_anew(tx, changed, studied)
         except Conflict as clash:
-            raise await self._explained(namespace, clash, new, said or "") from clash
+            if said is None:
+                raise
+            raise await self._explained(namespace, clash, new, said) from clash
         if studied is None:
             return Written(changed)
         self._findable.committed(namespace, studied)

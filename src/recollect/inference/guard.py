@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, Unavailable
 from recollect.inference.breaker import Breaker
 from recollect.inference.failures import Throttled, Transient
 from recollect.inference.limits import Clock, Pace
@@ -48,7 +49,9 @@ class Guard:
                     return await paid()
         except Throttled as problem:
             if problem.retry_after is not None:
-                await self._pace.postpone(problem.retry_after)
+                # So that the others wait as well. If they cannot be told, this request is tried again all the same.
+                with suppress(Unavailable):
+                    await self._pace.postpone(problem.retry_after)
             raise
 
     async def _paid(self, purpose: Purpose, most_tokens: int, request: _Request[_Answer]) -> _Answer:

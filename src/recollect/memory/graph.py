@@ -164,7 +164,7 @@ class Graph:
         rows = await db.all(_Sql.around, frontier, seen, relation, limit)
         several = [row["id"] for row in rows if row["parallel"] > 1]
         relations: dict[int, list[Relation]] = {}
-        for edge in await db.all(_Sql.parallel, frontier, several, relation) if several else ():
+        for edge in await db.all(_Sql.parallel, frontier, several, relation, MAX_RELATIONS) if several else ():
             relations.setdefault(edge["id"], []).append(_relation(edge, edge["properties"]))
         found = [
             _neighbor(row, distance, relations.get(row["id"]) or [_relation(row, row["edge_properties"])])
@@ -209,7 +209,7 @@ def _neighbor(row: Any, distance: int, relations: Sequence[Relation]) -> Neighbo
         row["properties"],
         row["vector_id"],
         distance,
-        tuple(relations[:MAX_RELATIONS]),
+        tuple(relations),
     )
 
 

@@ -95,21 +95,31 @@ join graph_nodes nodes on nodes.namespace = $1 and nodes.id = foremost.id
 order by foremost.weight desc, nodes.name collate "C";
 
 -- parallel
--- Every edge between some nodes and others, the strongest first.
-select target as id, relation, weight, properties, true as outward
-from graph_edges
-where namespace = $1
-  and source = any($2::bigint[])
-  and target = any($3::bigint[])
-  and ($4::text is null or relation = $4)
-union all
-select source, relation, weight, properties, false
-from graph_edges
-where namespace = $1
-  and target = any($2::bigint[])
-  and source = any($3::bigint[])
-  and ($4::text is null or relation = $4)
-order by id, weight desc, outward desc, relation;
+-- The edges between some nodes and others, so many of each of the others, the strongest first.
+with edges as (
+    select id as edge, target as id, relation, weight, true as outward
+    from graph_edges
+    where namespace = $1
+      and source = any($2::bigint[])
+      and target = any($3::bigint[])
+      and ($4::text is null or relation = $4)
+    union all
+    select id, source, relation, weight, false
+    from graph_edges
+    where namespace = $1
+      and target = any($2::bigint[])
+      and source = any($3::bigint[])
+      and ($4::text is null or relation = $4)
+),
+ranked as (
+    select edge, id, outward, row_number() over (partition by id order by weight desc, outward desc, relation) as place
+    from edges
+)
+select ranked.id, chosen.relation, chosen.weight, chosen.properties, ranked.outward
+from ranked
+join graph_edges chosen on chosen.namespace = $1 and chosen.id = ranked.edge
+where ranked.place <= $5
+order by ranked.id, ranked.place;
 
 -- adjacent
 -- The ids one step away from some nodes, in either direction: a single array, because there may be very many.

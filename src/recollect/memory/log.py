@@ -18,6 +18,7 @@ class _Sql(Queries, file="log.sql"):
     by_seq: Query
     keep: Query
     known: Query
+    in_session: Query
     raw_newest: Query
     raw_oldest: Query
     in_sessions: Query
@@ -101,6 +102,10 @@ class Log:
     async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
         """Those of some ids that messages have already."""
         return {row["id"] for row in await db.all(_Sql.known, list(ids))}
+
+    async def holds(self, db: Statements, session_id: str, message_id: UUID) -> bool:
+        """Whether a message is one of a session's."""
+        return await db.first(_Sql.in_session, session_id, message_id) is not None
 
     async def raw(self, db: Statements, wanted: RawFilter, limit: int, *, newest_first: bool) -> list[Message]:
         """Messages of all sessions in the order of time."""

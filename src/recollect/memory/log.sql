@@ -38,6 +38,10 @@ select seq from messages where namespace = $1 and seq = any($2::bigint[]) order 
 -- Which of some ids are taken.
 select id from messages where namespace = $1 and id = any($2::uuid[]);
 
+-- in_session
+-- A message, if it is one of a session's.
+select id from messages where namespace = $1 and session_id = $2 and id = $3;
+
 -- raw_newest
 -- Messages of any session, newest first. A speaker without a name of their own is known by their role.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at

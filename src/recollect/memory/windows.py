@@ -15,9 +15,6 @@ Strategy = Literal["sliding_window", "token_threshold"]
 
 SUMMARY, SYSTEM = "summary", "system"
 
-# Pinned messages before the start of a window, at most: a window is not the place for a library.
-MAX_PINNED = 20
-
 
 class _Sql(Queries, file="windows.sql"):
     config: Query
@@ -109,7 +106,7 @@ class Windows:
         found.insert(0, _windowed(SUMMARY, start, compacted=True))
         if limit is not None:
             return found
-        pinned = await db.all(_Sql.pinned, session_id, start["window_start"], MAX_PINNED)
+        pinned = await db.all(_Sql.pinned, session_id, start["window_start"])
         return [*map(_message, pinned), *found]
 
     async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:

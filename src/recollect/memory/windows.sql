@@ -36,8 +36,7 @@ where namespace = $1
   and position < $3
   and role = 'system'
   and (position = 0 or metadata @> '{"pinned": true}')
-order by position
-limit $4;
+order by position;
 
 -- hold
 -- One change of a window at a time, and no new message while it lasts.

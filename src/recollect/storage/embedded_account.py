@@ -35,8 +35,8 @@ class Account:
     def files(self) -> Iterator[None]:
         """Open, make and remove files with this account's rights, in this thread alone.
 
-        Whoever owns the home can put a link in any place of it at any moment. With the account's rights, root can
-        reach nothing through such a link that the account could not reach itself.
+        Whoever owns the home can put a link in any place of it at any moment. With the account's rights, root reaches
+        little through such a link that the account could not reach itself: what root's groups may, and no more.
         """
         if not self.is_another:
             yield

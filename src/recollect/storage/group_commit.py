@@ -88,13 +88,11 @@ class GroupCommit(Generic[Item, Result]):
             answers = await self._write(namespace, [waiting.item for waiting in batch])
         except RecollectError as problem:
             if len(batch) > 1 and isinstance(problem, _ONE_ITEMS_FAULT):
-                for waiting in batch:
-                    await self._commit(namespace, [waiting])
+                await self._commit_each(namespace, batch)
                 return
             answers = [problem] * len(batch)
         except asyncio.CancelledError:
-            for waiting in batch:
-                _answer(waiting, Unavailable("The engine was closed before this was known to be stored."))
+            _give_up(batch)
             raise
         except BaseException as problem:
             # A fault of ours must reach the callers too, who would otherwise wait for ever.
@@ -103,6 +101,20 @@ class GroupCommit(Generic[Item, Result]):
             raise
         for waiting, answer in zip(batch, answers, strict=True):
             _answer(waiting, answer)
+
+    async def _commit_each(self, namespace: str, batch: list[_Waiting[Item, Result]]) -> None:
+        """Each item alone, so that the one at fault fails its own caller; none is left without an answer."""
+        try:
+            for waiting in batch:
+                await self._commit(namespace, [waiting])
+        finally:
+            _give_up(batch)
+
+
+def _give_up(batch: Sequence[_Waiting[Item, Result]]) -> None:
+    """Tell the callers who have heard nothing yet."""
+    for waiting in batch:
+        _answer(waiting, Unavailable("The engine was closed before this was known to be stored."))
 
 
 def _next_batch(queue: deque[_Waiting[Item, Result]]) -> list[_Waiting[Item, Result]]:

@@ -30,8 +30,10 @@ async def test_a_long_history_is_read_page_by_page(memory: MemoryManager) -> Non
 async def test_reading_before_a_message_that_is_not_there_is_an_error(memory: MemoryManager) -> None:
     session = uuid4()
     await stored(memory, session, 1)
-    with pytest.raises(NotFound, match="There is no message"):
-        await memory.get_conversation_history(session, before=uuid4())
+    (elsewhere,) = await stored(memory, uuid4(), 1)
+    for unknown in (uuid4(), elsewhere):
+        with pytest.raises(NotFound, match="There is no message"):
+            await memory.get_conversation_history(session, before=unknown)
     with pytest.raises(Invalid, match="before must be a UUID"):
         await memory.get_conversation_history(session, before=3)  # type: ignore[arg-type]
 

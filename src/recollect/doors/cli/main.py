@@ -33,7 +33,9 @@ def cli() -> None:
     help="Port to bind; 0 takes a free one.  [default: 8000, or RECOLLECT_PORT]",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Server processes.")
-@click.option("--toolsets", help="MCP tools to offer: core, context, cognitive, separated by commas.  [default: all]")
+@click.option(
+    "--toolsets", help="MCP tools to offer: core, context, cognitive, golden, working, by commas.  [default: all]"
+)
 @click.option("--require-key", is_flag=True, help="Let nobody in without a key, also on loopback.")
 def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
     """Start the server, REST and MCP on one port, and the embedded database if no other is set."""
@@ -93,7 +95,9 @@ def revoke_key(namespace: str | None, key_id: str) -> None:
 
 
 @cli.command()
-@click.option("--toolsets", help="Tools to offer: core, context, cognitive, separated by commas.  [default: all]")
+@click.option(
+    "--toolsets", help="Tools to offer: core, context, cognitive, golden, working, by commas.  [default: all]"
+)
 @click.option("--describe", is_flag=True, help="Print the tools and what their schemas cost in tokens, and leave.")
 def mcp(toolsets: str | None, describe: bool) -> None:
     """Speak MCP over standard input and output: the command for desktop clients and coding agents."""

@@ -67,7 +67,8 @@ async def _memory(engine: Engine, text: str, user: str) -> UUID:
         echo("It was known already: nothing was added.", err=True)
     if added.degraded is not None:
         echo(added.degraded, err=True)
-    await give_meaning(engine.indexer, engine.settings.namespace)
+    else:
+        await give_meaning(engine.indexer, engine.settings.namespace)
     return added.memory.id
 
 

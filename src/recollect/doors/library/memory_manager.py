@@ -246,10 +246,13 @@ class MemoryManager:
     async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
         """Everything that is stored, or all that belongs to a user, as lines of JSON for `recollect import`.
 
-        It is the state of one moment; few lines are in memory at a time.
+        It is the state of one moment; few lines are in memory at a time. Whoever leaves the loop early gives the
+        connection back by `contextlib.aclosing`.
         """
+        # The span is over before the first line: one that lasts would be the parent of whatever is done between lines.
         with _call("export"):
             engine = await self._engine()
+        with _storage_failures():
             async for line in engine.exporting.lines(self._scope(engine), user_id):
                 yield line
 

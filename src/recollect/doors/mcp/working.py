@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
-from recollect.doors.mcp.tool import MERGES, Tools
+from recollect.doors.mcp.tool import ADDS, Tools
 
 TOOLS = Tools(as_object)
 
@@ -19,7 +19,7 @@ class Archived(BaseModel):
     archived_id: int
 
 
-@TOOLS.tool("Archive working memory", MERGES)
+@TOOLS.tool("Archive working memory", ADDS)
 async def archive_working_memory(
     caller: Caller,
     id: Annotated[int, Field(ge=1, description="Id of an item of working memory"), WHOLE],  # noqa: A002

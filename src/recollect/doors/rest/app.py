@@ -15,7 +15,7 @@ from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
 
 # What a page of another origin may read of an answer besides its body.
-EXPOSED_HEADERS = ("Retry-After", "X-Next-Cursor", "X-Recollect-Degraded", "X-Request-ID")
+EXPOSED_HEADERS = (ltm.OUTCOME, ltm.SUPERSEDED, "Retry-After", "X-Next-Cursor", "X-Recollect-Degraded", "X-Request-ID")
 
 DESCRIPTION = (
     "Memory for AI agents. On loopback and without keys every request is served; otherwise send "

@@ -120,7 +120,9 @@ class UnknownSenders:
         while sum(self._held.values()) > MAX_UNKNOWN_TOTAL_BYTES:
             oldest = next(iter(self._held))
             del self._held[oldest]
-            oldest.reschedule(asyncio.get_running_loop().time())
+            # One that runs out just now goes anyway, and must not be set again.
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
 
 
 def _part(body: bytes, is_whole: bool) -> Message:
