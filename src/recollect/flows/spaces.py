@@ -113,7 +113,8 @@ class Spaces:
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
-            _log.warning("A search goes by words alone: %s", problem)
+            # The answer says so itself; a command or a program without logging would print it twice.
+            _log.info("A search goes by words alone: %s", problem)
             return SemanticQuery(None, problem)
 
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
