@@ -32,6 +32,15 @@ def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings:
     assert "explanation" not in found["memories"][0]
 
 
+def test_a_text_that_is_there_is_not_stored_again_and_recall_shows_what_says_the_same(settings: Settings) -> None:
+    first = run("remember", "Owls hoot.").stdout.strip()
+    again = run("remember", "Owls hoot.")
+    assert (again.stdout.strip(), again.stderr.strip()) == (first, "It was known already: nothing was added.")
+    twin = run("remember", "owls hoot!").stdout.strip()
+    shown = run("recall", "owls").stdout
+    assert any(f"The same: document:{other}" in shown for other in (first, twin))
+
+
 def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings: Settings) -> None:
     stored = run("remember", "My physician told me to sleep more.", "--user", "ann")
     assert stored.returncode == 0, stored.stderr

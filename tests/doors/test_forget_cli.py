@@ -75,6 +75,7 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
         "outcome": "forgotten",
         "rows": {"messages": 3, "passages": 4, "resources": 1, "sessions": 2},
         "insights_left": [],
+        "twins_left": [],
     }
     assert await said(talks, namespace) == ["Cats purr."]
     again = run("--user", "ann", "--yes")
@@ -121,3 +122,13 @@ def test_exactly_one_thing_is_to_be_forgotten(settings: Settings, arguments: tup
     result = run(*arguments, "--yes")
     assert result.returncode == 2
     assert "Say what to forget: one ID, or one of --session, --user, --whole-namespace." in result.stderr
+
+
+async def test_twins_are_named_and_go_when_asked(engine: Engine, namespace: str) -> None:
+    first, second = [(await engine.remember.text(namespace, text)).id for text in ("Owls hoot.", "Owls hoot!")]
+    counted = run(f"document:{first}", "--dry-run")
+    assert counted.stdout.splitlines()[-1] == f"Say the same and stay, unless you add --twins: document:{second}"
+    gone = run(f"document:{first}", "--twins", "--yes", "--json")
+    receipt = json.loads(gone.stdout)
+    assert (receipt["rows"], receipt["twins_left"]) == ({"documents": 2, "passages": 2}, [])
+    assert (await engine.recall.recall(namespace, "owls")).memories == []

@@ -1,7 +1,7 @@
 """Forget: takes an item, a session, a user or a namespace out of memory for good, and says what went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -11,7 +11,8 @@ from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forget_counts import BEFORE_ALL, Counts, pages
 from recollect.flows.receipts import Progress, Receipt, Tally
-from recollect.flows.removal import ITEMS_AT_ONCE, Removal, as_number
+from recollect.flows.removal import ITEMS_AT_ONCE, Removal, as_number, as_uuid
+from recollect.flows.twins import Twins
 from recollect.flows.window_stores import WindowStore
 from recollect.storage import erasure, vector_index
 from recollect.storage.database import Database, Statements, Transaction
@@ -68,14 +69,20 @@ class Forget:
         self._database = database
         self._capabilities = capabilities
         self._removal = removal
+        self._twins = Twins(database, capabilities.search, capabilities.passages)
         self._counts = Counts(database, capabilities, store, access)
         self._store = store
         self._access = access
 
     @telemetry.memory_operation("delete_memory", lambda receipt: receipt.total)
-    async def forget(self, namespace: str, target: Target, progress: Progress | None = None) -> Receipt:
-        """Remove all of it, with everything by which it could be found; `progress` is told of rows that are gone."""
-        _check(namespace, target)
+    async def forget(
+        self, namespace: str, target: Target, progress: Progress | None = None, *, twins: bool = False
+    ) -> Receipt:
+        """Remove all of it, with everything by which it could be found; `progress` is told of rows that are gone.
+
+        With `twins`, items that say the same go, too; without, the receipt names them.
+        """
+        _check(namespace, target, twins)
         tally = Tally(progress)
         if target.kind == USER:
             await self._user(namespace, target.id, tally)
@@ -84,18 +91,16 @@ class Forget:
         elif target.kind == NAMESPACE:
             await self._whole(namespace, tally)
         else:
-            async with self._database.transaction(namespace) as tx:
-                target = await self._item(tx, target, tally)
-            tally.tell()
+            return await self._items(namespace, target, tally, twins=twins)
         return _known(tally.receipt(str(target)), target)
 
-    async def item(self, namespace: str, item_id: str) -> Receipt:
+    async def item(self, namespace: str, item_id: str, *, twins: bool = False) -> Receipt:
         """Remove what a name calls: see Target.named. The other messages of a session keep their positions."""
-        return await self.forget(namespace, Target.named(item_id))
+        return await self.forget(namespace, Target.named(item_id), twins=twins)
 
-    async def count(self, namespace: str, target: Target) -> Receipt:
+    async def count(self, namespace: str, target: Target, *, twins: bool = False) -> Receipt:
         """What would go. Nothing goes."""
-        _check(namespace, target)
+        _check(namespace, target, twins)
         tally = Tally()
         if target.kind == USER:
             await self._counts.user(namespace, target.id, tally)
@@ -104,20 +109,39 @@ class Forget:
         elif target.kind == NAMESPACE:
             await self._counts.whole(namespace, tally)
         else:
-            try:
-                async with self._database.transaction(namespace) as tx:
-                    target = await self._item(tx, target, tally)
-                    raise _Rehearsed
-            except _Rehearsed:
-                pass
+            return await self._items(namespace, target, tally, twins=twins, rehearse=True)
         return _known(tally.receipt(str(target)), target)
 
-    async def _item(self, tx: Transaction, target: Target, tally: Tally) -> Target:
-        """Remove one item; returns it with its kind."""
-        target = await self._found(tx, target)
-        if target.kind is not None:
-            await self._removal.item(tx, target.kind, target.id, tally)
-        return target
+    async def _items(
+        self, namespace: str, target: Target, tally: Tally, *, twins: bool, rehearse: bool = False
+    ) -> Receipt:
+        """One item, and its twins if they are wanted; it goes last: a second call finds them by it."""
+        async with self._database.reading(namespace) as db:
+            target = await self._found(db, target)
+        same = await self._same(namespace, target)
+        for item in [*(same if twins else ()), target]:
+            await self._item(namespace, item, tally, rehearse=rehearse)
+            tally.tell()
+        left = () if twins else tuple(map(str, same))
+        return _known(replace(tally.receipt(str(target)), twins_left=left), target)
+
+    async def _same(self, namespace: str, target: Target) -> list[Target]:
+        """The twins of an item: what is not found by its words has none."""
+        if target.kind is None:
+            return []
+        stored_id = str(as_uuid(target.id) or target.id)
+        return [Target(target.kind, twin) for twin in await self._twins.of(namespace, target.kind, stored_id)]
+
+    async def _item(self, namespace: str, target: Target, tally: Tally, *, rehearse: bool) -> None:
+        if target.kind is None:
+            return
+        try:
+            async with self._database.transaction(namespace) as tx:
+                await self._removal.item(tx, target.kind, target.id, tally)
+                if rehearse:
+                    raise _Rehearsed
+        except _Rehearsed:
+            pass
 
     async def _found(self, db: Statements, target: Target) -> Target:
         """An item with its kind and the id that it is stored under, if there is one."""
@@ -218,7 +242,9 @@ class Forget:
             return await self._capabilities.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
 
 
-def _check(namespace: str, target: Target) -> None:
+def _check(namespace: str, target: Target, twins: bool) -> None:
+    if twins and target.kind in (SESSION, USER, NAMESPACE):
+        raise Invalid(f"Only an item has twins: forget {target} without them")
     if target.kind in (SESSION, USER):
         checks.identifier(target.id, f"{target.kind}_id")
     elif target.kind == NAMESPACE:

@@ -11,6 +11,7 @@ from recollect.flows import ranking
 from recollect.flows.nomination import Nomination
 from recollect.flows.ranking import Parts, Ranked
 from recollect.flows.spaces import SemanticQuery, Spaces
+from recollect.flows.twins import Saying, saying
 from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.search import Lexical, Meaning, Nominee, Scope, Search
@@ -234,19 +235,15 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
 
 def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:
     """The best items; one that says the same as a better one, in the same person's words, goes behind that one."""
-    repeats: dict[tuple[object, ...], list[str]] = {}
+    repeats: dict[Saying, list[str]] = {}
     first: list[tuple[Ranked, list[str]]] = []
     for item in ranked:
-        passage = item.best
-        # Memories are kept apart when they are stored, by words that are no terms, too: "not" is one.
-        terms = None if passage.kind == "memory" else frozenset(words.document_terms(passage.text))
-        said = terms or passage.text
-        identity = (passage.kind, passage.owner, passage.speaker, passage.role, said)
-        if identity in repeats:
-            repeats[identity].append(passage.item_id)
+        said = saying(item.best)
+        if said in repeats:
+            repeats[said].append(item.best.item_id)
         elif len(first) < limit:
-            repeats[identity] = []
-            first.append((item, repeats[identity]))
+            repeats[said] = []
+            first.append((item, repeats[said]))
         else:
             break
     return [(item, tuple(others)) for item, others in first]

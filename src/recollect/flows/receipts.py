@@ -11,12 +11,14 @@ Progress = Callable[[int], None]
 class Receipt:
     """How many rows of each kind went, or would go.
 
-    `insights_left` were made from what went and from what others said: they stay, and can be forgotten by their ids.
+    `insights_left` were made from what went and from what others said, `twins_left` say the same as what went: both
+    stay, and can be forgotten by their ids.
     """
 
     what: str
     rows: dict[str, int]
     insights_left: tuple[int, ...] = ()
+    twins_left: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import repeat
-from typing import Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import tasks, telemetry
+from recollect import checks, tasks, telemetry
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
@@ -27,6 +27,9 @@ _ANALYSED_IN_PLACE = 20_000
 
 # A session may vanish between being opened and being written to only if someone deletes it just then.
 _OPENING_ATTEMPTS = 3
+
+# Only whoever forgets a text at the same moment takes away the one that stood in the way.
+_REMEMBERING_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,14 @@ class _Analysed:
     turn: Turn
     excerpts: tuple[tuple[Excerpt, ...], ...]
     refusal: RecollectError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The document that has a text, and whether it was there before."""
+
+    id: UUID
+    what: Literal["created", "existing"]
 
 
 class SessionNotFound(NotFound, ValueError):
@@ -142,6 +153,36 @@ class Remember:
             await self._passages.add(tx, [Source("document", str(document_id), excerpts, at, metadata=metadata)])
         self._written()
         return document_id
+
+    @telemetry.memory_operation("create_memory")
+    async def text(self, namespace: str, text: str, metadata: Mapping[str, Any] | None = None) -> Remembered:
+        """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
+        checks.text(text, "text")
+        encoded = checks.metadata(metadata)
+        excerpts = await _excerpts(text)
+        for _ in range(_REMEMBERING_ATTEMPTS):
+            async with self._database.transaction(namespace) as tx:
+                if known := await self._documents.same(tx, text):
+                    document_id, present = known
+                    await self._merge(tx, document_id, present, metadata or {})
+                    return Remembered(document_id, "existing")
+                if added := await self._documents.add_once(tx, text, encoded):
+                    document_id, at = added
+                    source = Source("document", str(document_id), excerpts, at, metadata=encoded)
+                    await self._passages.add(tx, [source])
+            if added:
+                self._written()
+                return Remembered(document_id, "created")
+        raise Conflict("The same text is being remembered and forgotten by others: try again")
+
+    async def _merge(
+        self, tx: Transaction, document_id: UUID, present: Mapping[str, Any], metadata: Mapping[str, Any]
+    ) -> None:
+        merged = {**present, **metadata}
+        encoded = checks.metadata(merged)
+        if encoded is not None and merged != present:
+            await self._documents.set_metadata(tx, document_id, encoded)
+            await self._passages.relabel(tx, "document", str(document_id), None, encoded)
 
     async def _write_turns(
         self, namespace: str, analysed: Sequence[_Analysed]

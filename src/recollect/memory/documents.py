@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect.identifiers import uuid7
+from recollect.identifiers import uuid7, uuid_of
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
 
 class _Sql(Queries, file="documents.sql"):
     add: Query
+    add_once: Query
+    same: Query
+    set_metadata: Query
     nearest: Query
     between: Query
     remove: Query
@@ -38,6 +41,20 @@ class Documents:
         """Store one document; returns its id and its time."""
         row = await tx.one(_Sql.add, uuid7(), content, embedding, metadata)
         return row["id"], row["created_at"]
+
+    async def add_once(self, tx: Transaction, content: str, metadata: str | None) -> tuple[UUID, datetime] | None:
+        """Store a text under an id that follows from it; None if somebody else has just done so."""
+        row = await tx.first(_Sql.add_once, uuid_of("remembered", content), content, metadata)
+        return None if row is None else (row["id"], row["created_at"])
+
+    async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any]] | None:
+        """The oldest document with this very text, and its metadata; locked until the transaction ends."""
+        row = await tx.first(_Sql.same, content)
+        return None if row is None else (row["id"], row["metadata"] or {})
+
+    async def set_metadata(self, tx: Transaction, document_id: UUID, metadata: str) -> None:
+        """Give a document other metadata."""
+        await tx.all(_Sql.set_metadata, document_id, metadata)
 
     async def nearest(
         self, db: Statements, query_embedding: str, limit: int, metadata_filter: str | None

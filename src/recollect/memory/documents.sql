@@ -4,6 +4,26 @@ insert into documents (namespace, id, content, embedding, metadata)
 values ($1, $2, $3, $4::text::vector, $5::text::jsonb)
 returning id, created_at;
 
+-- add_once
+-- A document under an id that follows from its text; none if it is there.
+insert into documents (namespace, id, content, metadata)
+values ($1, $2, $3, $4::text::jsonb)
+on conflict (namespace, id) do nothing
+returning id, created_at;
+
+-- same
+-- The oldest document with this very text; the index is on the hash.
+select id, metadata
+from documents
+where namespace = $1 and hashtextextended(content, 0) = hashtextextended($2, 0) and content = $2
+order by created_at, id
+limit 1
+for update;
+
+-- set_metadata
+-- Other metadata for one document.
+update documents set metadata = $3::text::jsonb, updated_at = now() where namespace = $1 and id = $2;
+
 -- nearest
 -- Documents by cosine distance in the caller's space; a zero vector has no direction and comes last.
 select documents.id, content, embedding::text, metadata, created_at, updated_at

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from recollect.language import bm25, words
 from recollect.language.names import ROLES
@@ -21,6 +22,7 @@ class _Sql(Queries, file="passages.sql"):
     count_of_items: Query
     count_in_sessions: Query
     items: Query
+    parts: Query
     kinds: Query
     hold: Query
     counted_weights: Query
@@ -72,6 +74,16 @@ class Source:
     realm: str = ""
 
 
+class Part(NamedTuple):
+    """One passage of an item, and who said it."""
+
+    kind: str
+    owner: str
+    speaker: str | None
+    role: str | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A passage that this indexer works on until its transaction ends."""
@@ -120,7 +132,7 @@ class Passages:
         await tx.all(_Sql.add_words, *_columns(words))
         await tx.all(_Sql.enqueue, [word[0] for word in words], [source.owner for source, _, _ in parts])
 
-    async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str, metadata: str) -> None:
+    async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str | None, metadata: str) -> None:
         """Give the passages of an item another category and other metadata; their words stay."""
         await tx.all(_Sql.relabel, kind, item_id, category, metadata)
 
@@ -136,6 +148,15 @@ class Passages:
     async def items(self, db: Statements, ids: Sequence[int]) -> dict[int, str]:
         """The item that each of some passages belongs to."""
         return {row["id"]: row["item_id"] for row in await db.all(_Sql.items, list(ids))}
+
+    async def parts(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, list[Part]]:
+        """The passages of some items of one kind, both in order."""
+        found: dict[str, list[Part]] = {}
+        for row in await db.all(_Sql.parts, kind, list(item_ids)):
+            found.setdefault(row["item_id"], []).append(
+                Part(kind, row["owner"], row["speaker"], row["role"], row["text"])
+            )
+        return found
 
     async def kinds(self, db: Statements, item_id: str, among: Sequence[str]) -> list[str]:
         """Which of some kinds have an item of this id."""

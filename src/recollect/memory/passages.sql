@@ -43,6 +43,13 @@ select count(*) as passages from passages where namespace = $1 and kind = 'messa
 -- Which items some passages belong to.
 select id, item_id from passages where namespace = $1 and id = any($2::bigint[]);
 
+-- parts
+-- The passages of some items of one kind.
+select item_id, owner, speaker, role, text
+from passages
+where namespace = $1 and kind = $2 and item_id = any($3::text[])
+order by item_id, part;
+
 -- kinds
 -- Under which kinds an id is known.
 select distinct kind from passages where namespace = $1 and kind = any($2::text[]) and item_id = $3 order by kind;

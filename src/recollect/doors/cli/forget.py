@@ -18,13 +18,14 @@ def run(
     session: str | None,
     user: str | None,
     whole_namespace: str | None,
+    twins: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     """Forget what exactly one of the arguments names."""
     target = _target(item_id, session, user, whole_namespace)
-    with_engine(lambda engine: _forget(engine, target, dry_run=dry_run, yes=yes, as_json=as_json))
+    with_engine(lambda engine: _forget(engine, target, twins=twins, dry_run=dry_run, yes=yes, as_json=as_json))
 
 
 def _target(item_id: str | None, session: str | None, user: str | None, whole_namespace: str | None) -> Target:
@@ -37,15 +38,15 @@ def _target(item_id: str | None, session: str | None, user: str | None, whole_na
     return given[0]
 
 
-async def _forget(engine: Engine, target: Target, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+async def _forget(engine: Engine, target: Target, *, twins: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
-    expected = await engine.forget.count(namespace, target)
+    expected = await engine.forget.count(namespace, target, twins=twins)
     if dry_run:
         _print(expected, "would go", as_json)
         return
     if not yes:
         _ask(namespace, expected)
-    receipt = await _forgotten(engine, namespace, target, expected.total)
+    receipt = await _forgotten(engine, namespace, target, twins, expected.total)
     _print(receipt, "forgotten", as_json)
 
 
@@ -59,16 +60,16 @@ def _ask(namespace: str, expected: Receipt) -> None:
     click.confirm("Forget all of this?", abort=True, err=True)
 
 
-async def _forgotten(engine: Engine, namespace: str, target: Target, expected: int) -> Receipt:
+async def _forgotten(engine: Engine, namespace: str, target: Target, twins: bool, expected: int) -> Receipt:
     # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
     with click.progressbar(length=expected, label="Forgetting", show_pos=True, file=sys.stderr) as bar:
-        return await engine.forget.forget(namespace, target, lambda gone: bar.update(gone - bar.pos))
+        return await engine.forget.forget(namespace, target, lambda gone: bar.update(gone - bar.pos), twins=twins)
 
 
 def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
     if as_json:
         document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
-        print_json(document | {"insights_left": receipt.insights_left})
+        print_json(document | {"insights_left": receipt.insights_left, "twins_left": receipt.twins_left})
         return
     echo(f"{receipt.what}: {outcome}")
     for line in _lines(receipt):
@@ -80,4 +81,6 @@ def _lines(receipt: Receipt) -> list[str]:
     if receipt.insights_left:
         ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)
         lines.append(f"Made from this and from what others said, so they stay: {ids}")
+    if receipt.twins_left:
+        lines.append(f"Say the same and stay, unless you add --twins: {', '.join(receipt.twins_left)}")
     return lines

@@ -145,6 +145,7 @@ def recall(question: str, **options: Any) -> None:
 @click.option("--session", help="Everything of this session.")
 @click.option("--user", help="Everything that is known to be of this user.")
 @click.option("--whole-namespace", metavar="NAME", help="Everything in the namespace of this name, keys included.")
+@click.option("--twins", is_flag=True, help="With an ID: also the items that say the same, which recall shows as one.")
 @click.option("--dry-run", is_flag=True, help="Only count what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")

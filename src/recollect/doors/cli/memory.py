@@ -17,6 +17,9 @@ from recollect.memory.memories import Holder
 from recollect.memory.search import Scope
 
 MAX_SHOWN_CHARACTERS = 300
+MAX_SHOWN_REPEATS = 5
+
+KNOWN_ALREADY = "It was known already: nothing was added."
 
 
 def remember(text: str, user: str | None) -> None:
@@ -56,15 +59,17 @@ def recall(
 
 async def _document(engine: Engine, text: str) -> UUID:
     namespace = engine.settings.namespace
-    document_id = await engine.remember.document(namespace, text, None, None)
+    remembered = await engine.remember.text(namespace, text)
+    if remembered.what == "existing":
+        echo(KNOWN_ALREADY, err=True)
     await give_meaning(engine.indexer, namespace)
-    return document_id
+    return remembered.id
 
 
 async def _memory(engine: Engine, text: str, user: str) -> UUID:
     added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
     if added.what == "existing":
-        echo("It was known already: nothing was added.", err=True)
+        echo(KNOWN_ALREADY, err=True)
     if added.degraded is not None:
         echo(added.degraded, err=True)
     else:
@@ -88,6 +93,8 @@ def _print_table(found: Recollection, explain: bool) -> None:
         echo(Styled(head, dim=True))
         for line in _wrapped(shortened(memory.text, MAX_SHOWN_CHARACTERS), width - 6):
             echo("     ", *_highlighted(line, memory))
+        if memory.repeats:
+            echo(Styled("     " + _repeats(memory), dim=True))
         if explain and memory.explanation is not None:
             echo(Styled("     " + _explained(memory), dim=True))
     if not found.memories:
@@ -96,6 +103,12 @@ def _print_table(found: Recollection, explain: bool) -> None:
         echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
     if found.degraded is not None:
         echo(found.degraded)
+
+
+def _repeats(memory: Memory) -> str:
+    shown = ", ".join(f"{memory.kind}:{repeat}" for repeat in memory.repeats[:MAX_SHOWN_REPEATS])
+    more = len(memory.repeats) - MAX_SHOWN_REPEATS
+    return f"The same: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _wrapped(text: str, width: int) -> list[str]:

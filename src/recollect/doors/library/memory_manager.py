@@ -228,18 +228,20 @@ class MemoryManager:
         *,
         session_id: UUID | str | None = None,
         user_id: str | None = None,
+        twins: bool = False,
         dry_run: bool = False,
     ) -> Receipt:
         """Take one item, a session or a user out of memory for good, with everything by which it could be found.
 
-        An item goes by the id that was returned for it, or by its kind and id, as in "memory:ID". The receipt counts
-        the rows that went; with `dry_run` those that would go.
+        An item goes by the id that was returned for it, or by its kind and id, as in "memory:ID"; with `twins` so do
+        the items that say the same, which the receipt names otherwise. The receipt counts the rows that went; with
+        `dry_run` those that would go.
         """
         with _call("forget") as span:
             target = _target(item, session_id, user_id)
             engine = await self._engine()
             step = engine.forget.count if dry_run else engine.forget.forget
-            receipt = await step(self._scope(engine), target)
+            receipt = await step(self._scope(engine), target, twins=twins)
             spans.annotate(span, {"result_count": receipt.total})
             return receipt
 

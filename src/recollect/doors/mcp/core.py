@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from recollect import checks
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
@@ -19,13 +18,14 @@ MAX_TOP_K = 100
 
 
 class Remembered(BaseModel):
-    """Under which id a text was stored."""
+    """Under which id a text is stored, and whether it was there before."""
 
     id: str
+    existing: bool
 
 
 class RecalledMemory(BaseModel):
-    """One memory: what kind of thing it is, a part of its id, and who said it, if anybody did."""
+    """One memory, who said it, if anybody did, and the `repeats` that say the same."""
 
     id: str
     text: str
@@ -33,6 +33,7 @@ class RecalledMemory(BaseModel):
     at: datetime
     speaker: str | None
     session_id: str | None
+    repeats: list[str]
 
 
 class Recalled(BaseModel):
@@ -44,11 +45,12 @@ class Recalled(BaseModel):
 
 
 class Forgotten(BaseModel):
-    """What was removed, in rows of each kind; `insights_left` came from what others said, too, and stay."""
+    """Rows removed of each kind; `insights_left` came from others' words, too, `twins_left` say the same: they stay."""
 
     id: str
     rows: dict[str, int]
     insights_left: list[int]
+    twins_left: list[str]
 
 
 @TOOLS.tool("Remember", ADDS)
@@ -58,10 +60,8 @@ async def remember(
     metadata: Annotated[dict[str, Any] | None, Field(description="Anything to keep with it")] = None,
 ) -> Remembered:
     """Store a text for good, to be recalled by its words or its meaning. Returns its id."""
-    checks.text(text, "text")
-    encoded = checks.metadata(metadata)
-    document_id = await caller.engine.remember.document(caller.namespace, text, None, encoded)
-    return Remembered(id=f"document:{document_id}")
+    remembered = await caller.engine.remember.text(caller.namespace, text, metadata)
+    return Remembered(id=f"document:{remembered.id}", existing=remembered.what == "existing")
 
 
 @TOOLS.tool("Recall", READS)
@@ -82,10 +82,16 @@ async def forget(
         str,
         Field(min_length=1, description="Id of a memory, as recall shows it; session:ID or user:ID for all of one"),
     ],
+    twins: Annotated[bool, Field(description="Also remove those that say the same")] = False,
 ) -> Forgotten:
     """Remove one memory for good, or everything of a session or a user."""
-    receipt = await caller.engine.forget.item(caller.namespace, id)
-    return Forgotten(id=receipt.what, rows=receipt.rows, insights_left=list(receipt.insights_left))
+    receipt = await caller.engine.forget.item(caller.namespace, id, twins=twins)
+    return Forgotten(
+        id=receipt.what,
+        rows=receipt.rows,
+        insights_left=list(receipt.insights_left),
+        twins_left=list(receipt.twins_left),
+    )
 
 
 def _recalled(memory: Memory) -> RecalledMemory:
@@ -96,4 +102,5 @@ def _recalled(memory: Memory) -> RecalledMemory:
         at=memory.at,
         speaker=memory.speaker or memory.role,
         session_id=memory.session_id,
+        repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
     )
