@@ -222,6 +222,16 @@ async def test_what_the_system_said_first_is_never_summarised(engine: Engine, na
         assert await engine.windows.messages(namespace, "s") == context.messages
 
 
+async def test_a_sliding_window_over_a_compacted_one_shows_what_is_pinned_too(engine: Engine, namespace: str) -> None:
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    await engine.windows.add(namespace, "s", [Line("system", "Always answer in French."), *numbered(10)])
+    compacted = (await engine.windows.context(namespace, "s")).messages
+    await engine.windows.configure(namespace, "s", WindowConfig("sliding_window", max_messages=len(compacted)))
+    assert contents((await engine.windows.context(namespace, "s")).messages) == contents(compacted)
+    last = await engine.windows.messages(namespace, "s", limit=len(compacted) - 1)
+    assert contents(last) == contents(compacted[1:])
+
+
 async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
     kept = Line("system", "The customer pays in euros.", '{"pinned": true}')
@@ -401,7 +411,7 @@ async def test_an_llm_writes_the_summary(engine: Engine, namespace: str) -> None
 
 
 async def test_an_llm_that_says_too_much_is_cut_short(engine: Engine, namespace: str) -> None:
-    llm = Answering("They counted, one after the other, to a number as high as six. " * 6)
+    llm = Answering("They \x00counted, one after the other, to a number as high as six. " * 6)
     window = ContextWindow(engine.windows._store, Summarising(llm), DEFAULTS)
     await window.configure(namespace, "s", THRESHOLD)
     await window.add(namespace, "s", numbered(10))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from recollect.errors import RecollectError, category
 from recollect.inference.failures import FAILURES
@@ -31,12 +31,16 @@ about in place of "I" or "she"; the person who speaks to the assistant is "the u
 and contradict it; else an empty list. What merely adds to a memory replaces nothing."""
 
 
+# PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
+storable = AfterValidator(lambda text: text.replace("\x00", ""))
+
+
 class _Answer(BaseModel):
     """What the model must answer, and nothing else."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    memory: Annotated[str, Field(min_length=1, max_length=MAX_SENTENCE_CHARACTERS, pattern=r"\w")]
+    memory: Annotated[str, Field(min_length=1, max_length=MAX_SENTENCE_CHARACTERS, pattern=r"\w"), storable]
     same_as: int | None
     replaces: list[int]
 

@@ -70,7 +70,8 @@ class Summarising:
             text = await tasks.in_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
         instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
         prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
-        answer = await llm.complete(prompt)
+        # PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
+        answer = (await llm.complete(prompt)).replace("\x00", "")
         if not answer.strip() or estimate_tokens(answer) >= length:
             raise Unavailable("The LLM's summary is empty, or no shorter than what it stands for")
         if estimate_tokens(answer) > max_tokens:

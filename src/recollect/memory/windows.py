@@ -103,11 +103,9 @@ class Windows:
         found = [_message(row) for row in reversed(rows)]
         if start["id"] is None or (limit is not None and len(found) >= limit):
             return found
-        found.insert(0, _windowed(SUMMARY, start, compacted=True))
-        if limit is not None:
-            return found
         pinned = await db.all(_Sql.pinned, session_id, start["window_start"])
-        return [*map(_message, pinned), *found]
+        whole = [*map(_message, pinned), _windowed(SUMMARY, start, compacted=True), *found]
+        return whole if limit is None else whole[-limit:]
 
     async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """Let a summary stand for the beginning of a window, if that still is what was summarised."""

@@ -93,6 +93,8 @@ async def test_forgetting_wants_to_know_exactly_one_thing(memory: MemoryManager)
         await memory.forget(uuid4(), user_id="anna")
     with pytest.raises(NotFound):
         await memory.forget(user_id="anna")
+    with pytest.raises(Invalid, match="named by its id"):
+        await memory.forget(5)  # type: ignore[arg-type]
 
 
 async def test_an_export_has_a_line_for_each_record(memory: MemoryManager, settings: Settings) -> None:

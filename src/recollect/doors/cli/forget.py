@@ -5,7 +5,7 @@ import sys
 import click
 
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import echo, print_json
+from recollect.doors.cli.printing import echo, one_line, print_json
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
@@ -71,7 +71,7 @@ def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
         document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
         print_json(document | {"insights_left": receipt.insights_left, "twins_left": receipt.twins_left})
         return
-    echo(f"{receipt.what}: {outcome}")
+    echo(f"{one_line(receipt.what)}: {outcome}")
     for line in _lines(receipt):
         echo(line)
 

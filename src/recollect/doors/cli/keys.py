@@ -1,7 +1,7 @@
 """`recollect keys`: makes, lists and revokes the keys with which clients come in over HTTP."""
 
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import echo
+from recollect.doors.cli.printing import echo, one_line
 from recollect.engine import Engine
 from recollect.memory.access import Key
 
@@ -24,7 +24,7 @@ def show(namespace: str | None) -> None:
         echo(f"Keys of the namespace {name}:", err=True)
     for key in keys:
         state = "revoked" if key.revoked_at else "in use"
-        whose = f"gateway user {key.user_id}" if key.user_id else key.label or ""
+        whose = one_line(f"gateway user {key.user_id}" if key.user_id else key.label or "")
         echo(f"{key.id}  {key.created_at:%Y-%m-%d %H:%M}  {state:<8} {whose}".rstrip())
     if not keys:
         echo(f"There are no keys in the namespace {name}: `recollect keys create` makes one.", err=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import Styled, echo, give_meaning, print_json, shortened
+from recollect.doors.cli.printing import Styled, echo, give_meaning, one_line, print_json, shortened
 from recollect.engine import Engine
 from recollect.flows.recall import Memory, Recollection
 from recollect.memory.memories import Holder
@@ -88,7 +88,7 @@ def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:
 def _print_table(found: Recollection, explain: bool) -> None:
     width = shutil.get_terminal_size().columns
     for place, memory in enumerate(found.memories, 1):
-        said_by = memory.speaker or memory.role or memory.kind
+        said_by = one_line(memory.speaker or memory.role or memory.kind)
         head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
         echo(Styled(head, dim=True))
         for line in _wrapped(shortened(memory.text, MAX_SHOWN_CHARACTERS), width - 6):

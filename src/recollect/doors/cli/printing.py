@@ -57,6 +57,11 @@ def _tell(degraded: str | None) -> None:
         echo(degraded, err=True)
 
 
+def one_line(text: str) -> str:
+    """A name in a list: line breaks in it could look like entries of their own."""
+    return text.replace("\n", "\\n").replace("\t", "\\t")
+
+
 def shortened(text: str, most: int) -> str:
     """A text on one line, cut where it is too long."""
     text = " ".join(text.split())

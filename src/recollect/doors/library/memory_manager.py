@@ -333,6 +333,8 @@ def _target(item: str | UUID | None, session_id: UUID | str | None, user_id: str
     if len(given) != 1:
         raise Invalid("Say what to forget: one item, one session_id or one user_id")
     ((kind, name),) = given
+    if not isinstance(name, str):
+        raise Invalid(f"What to forget is named by its id, not by a {type(name).__name__}")
     return Target.named(name) if kind is None else Target(kind, name)
 
 
