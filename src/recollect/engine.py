@@ -207,7 +207,7 @@ class Engine:
             await migrate(database)
             local = LocalEmbedder.locate(settings.embedding_model_path)
             if local is not None:
-                resources.callback(local.close)
+                resources.push_async_callback(local.ended)
             engine = cls(settings, database, local, resources)
             engine._resources = resources.pop_all()
             return engine

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -15,6 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
+from recollect import tasks
 from recollect.errors import Misconfigured
 from recollect.inference import wordpiece
 from recollect.inference.embedder import Closed
@@ -35,6 +39,9 @@ THREADS = 1
 # Tokens in one run of the network, padding included. More is no faster on a CPU, and this bounds onnxruntime's arena,
 # which never shrinks (without the arena, runs of long texts are up to three times slower).
 TOKENS_PER_RUN = 512
+
+# Longer than a run of the network takes, or loading it.
+CLOSE_SECONDS = 1.0
 
 _Result = TypeVar("_Result")
 
@@ -130,6 +137,19 @@ class LocalEmbedder:
         self._network = None
         self._documents.shutdown(wait=False)
         self._questions.shutdown(wait=False)
+
+    async def ended(self) -> None:
+        """Close, and wait a moment for what is running: Python would do that at the end of the process, and for longer.
+
+        An import that still runs then would also change the exit code of a program that Ctrl-C has ended.
+        """
+        self.close()
+        with suppress(RuntimeError):  # no thread can be started any more, because Python has waited already
+            await tasks.ended_within(CLOSE_SECONDS, tasks.in_thread(self._join))
+
+    def _join(self) -> None:
+        self._documents.shutdown()
+        self._questions.shutdown()
 
     async def _in(self, worker: Executor, work: Callable[[], _Result]) -> _Result:
         self._check_open()
@@ -228,7 +248,22 @@ _LOADING = Lock()
 def _forget_networks() -> None:
     """A child has none of its parent's threads: a lock that one of them held would stay locked for ever."""
     global _LOADING, _IN_USE
+    inherited = list(_IN_USE.values())
     _LOADING, _IN_USE = Lock(), WeakValueDictionary()
+    if "onnxruntime" in sys.modules:
+        _end_without_onnxruntime(inherited)
+
+
+def _end_without_onnxruntime(inherited: Sequence[_Network]) -> None:
+    """Its destructors wait for threads that a forked child does not have: the child would hang, or abort, at its end.
+
+    So what was inherited is never destroyed, and the process leaves as soon as Python is done.
+    """
+    for network in inherited:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(network))
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(libc._exit, None)
 
 
 if hasattr(os, "register_at_fork"):

@@ -266,7 +266,7 @@ class Passages:
 
     async def namespaces_with_work(self, database: Database) -> list[str]:
         """Where the indexer has something to do; it looks across namespaces, and sees only their names."""
-        async with database.unscoped() as connection:
+        async with database.alone() as connection:
             rows = await connection.fetch(_Sql.namespaces_with_work.text)
         return [row["namespace"] for row in rows]
 

@@ -1,5 +1,6 @@
 """The connection pool, transactions bound to one namespace, and the mapping of database errors to our categories."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -94,6 +95,7 @@ class Database:
         self._pool = pool
         self._pooling = pooling
         self._timeout = timeout
+        self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def open(
@@ -151,7 +153,7 @@ class Database:
             except BaseException as problem:
                 try:
                     with translated("rollback"):
-                        if not connection.is_closed():
+                        if not self._is_left_behind() and not connection.is_closed():
                             await transaction.rollback()
                 except Unavailable as failure:
                     problem.add_note(str(failure))
@@ -214,8 +216,16 @@ class Database:
         try:
             yield connection  # type: ignore[misc]  # the pool's proxy forwards to our class
         finally:
-            with translated("release"):
-                await self._pool.release(connection)
+            if not self._is_left_behind():
+                with translated("release"):
+                    await self._pool.release(connection)
+
+    def _is_left_behind(self) -> bool:
+        """Whether our event loop was closed under us: nothing can be awaited any more, and the server will notice."""
+        try:
+            return asyncio.get_running_loop() is not self._loop
+        except RuntimeError:
+            return True
 
 
 @contextmanager

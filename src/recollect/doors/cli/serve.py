@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -79,7 +80,7 @@ async def _rehearse(settings: Settings, host: str) -> None:
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """Tells once the database and the application are ready, not before."""
+    """Tells once the database and the application are ready, not before; and ends without complaints."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
@@ -94,6 +95,11 @@ class _AnnouncingServer(uvicorn.Server):
             gc.collect()
             gc.freeze()
             self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # MCP clients listen to streams that have no end of their own.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: _CUT_STREAM not in record.getMessage())
+        await super().shutdown(sockets)
 
 
 def _announce(listener: socket.socket, settings: Settings) -> None:
@@ -119,6 +125,8 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from problem
     return listener
 
+
+_CUT_STREAM = "ASGI callable returned without completing response"
 
 # Clients that connect at once wait here instead of being turned away.
 BACKLOG = 2048

@@ -1,0 +1,20 @@
+# The commands of the command line that no page shows by itself. What they tell beside their answer goes to a file.
+recollect demo
+printf '{"memory": {"mode": "curated"}}' > config.json
+recollect chat --config config.json --session s --message "remember that the parrot is called Coco"
+memory=$(recollect remember --user ann "The ferry leaves at nine.")
+recollect memories list --user ann
+recollect memories history "$memory"
+recollect memories undo "$memory" 2> refused && exit 1
+recollect forget "memory:$memory" --yes 2> progress
+recollect index --wait
+recollect keys create 2> told
+recollect keys revoke "$(recollect keys list 2> told | cut -d ' ' -f 1)" 2> told
+printf '{"query": "ferry times", "expect": []}\n' > golden.jsonl
+recollect golden import golden.jsonl
+query=$(recollect golden list --json | sed -n 's/.*"id": *\([0-9]*\).*/\1/p')
+recollect golden judgements "$query" 2> told
+recollect golden accept "$query" 2> refused && exit 1
+recollect golden run 2> refused && exit 1
+recollect golden plot 2> refused && exit 1
+recollect golden remove "$query"

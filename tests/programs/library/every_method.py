@@ -1,0 +1,28 @@
+"""Every method of MemoryManager."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from recollect import MemoryManager
+
+
+async def main() -> None:
+    memory = MemoryManager()
+    assert (await memory.health_check())["status"] == "healthy"
+    session = await memory.create_session("ann", {"from": "a program"})
+    await memory.store_message(session, "user", "The ferry leaves at nine.")
+    assert len(await memory.get_conversation_history(session)) == 1
+    assert (await memory.get_session(session)).user_id == "ann"
+    assert [found.id for found in await memory.list_sessions("ann")] == [session]
+    document = await memory.store_document("Ferries of the harbour.", {"kind": "timetable"}, [0.1] * 1536)
+    assert [found.id for found in await memory.semantic_search([0.1] * 1536, top_k=1)] == [document]
+    now = datetime.now(UTC)
+    assert await memory.temporal_query(now - timedelta(hours=1), now + timedelta(hours=1))
+    await memory.flush()
+    assert (await memory.recall("When does the boat go?")).memories
+    assert [line async for line in memory.export()]
+    await memory.forget(session_id=session)
+    await memory.close()
+
+
+asyncio.run(main())

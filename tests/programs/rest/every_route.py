@@ -1,0 +1,37 @@
+"""Every route of the REST door but those of the gateway."""
+
+from typing import Any
+
+import httpx
+
+client = httpx.Client(base_url="http://127.0.0.1:8000", timeout=60)
+
+
+def ask(method: str, path: str, json: Any = None, **names: str) -> Any:
+    answer = client.request(method, path.format(**names), json=json)
+    assert answer.is_success, answer.text
+    return answer.json() if answer.headers["Content-Type"] == "application/json" else answer.text
+
+
+SESSION = {"session_id": "a-program"}
+said = {"messages": [{"role": "user", "content": "The ferry leaves at nine."}]}
+assert ask("GET", "/health")
+assert ask("GET", "/ready")
+assert ask("POST", "/stm/{session_id}/messages", said, **SESSION)
+assert ask("GET", "/stm/{session_id}/messages", **SESSION)
+assert ask("PUT", "/stm/{session_id}/config", {"strategy": "sliding_window", "max_messages": 5}, **SESSION)
+assert ask("GET", "/stm/{session_id}/context", **SESSION)
+assert ask("DELETE", "/stm/{session_id}", **SESSION)
+told = {"messages": "Prefers dark mode.", "category": "preference", "user_id": "a-program"}
+added = ask("POST", "/ltm/memories", told)
+MEMORY = {"memory_id": str(added["id"])}
+assert ask("POST", "/ltm/memories/search", {"query": "colours of the screen", "user_id": "a-program"})
+assert ask("GET", "/ltm/memories")
+assert ask("GET", "/ltm/memories/{memory_id}", **MEMORY)
+assert ask("PUT", "/ltm/memories/{memory_id}", {"data": "Prefers light mode."}, **MEMORY)
+assert ask("PATCH", "/ltm/memories/{memory_id}", {"category": "fact"}, **MEMORY)
+assert ask("GET", "/ltm/memories/{memory_id}/history", **MEMORY)
+# Nothing superseded it.
+assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
+assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
+assert "recollect" in ask("GET", "/metrics")
