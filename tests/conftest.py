@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
 from uuid import uuid4
@@ -14,12 +15,17 @@ import pytest
 
 from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
+from recollect.errors import RecollectError
 from recollect.inference.local import LocalEmbedder
 from recollect.settings import Settings
 from recollect.storage import embedded
+from recollect.storage.sql import Query
+from tests.storage.databases import empty_database, url
 from tests.waiting import wait_until
 
 _HOME = "RECOLLECT_TEST_HOME"
+
+FORGET_WHAT_WAITS = Query("test.forget_what_waits", "delete from passage_queue where namespace = $1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,19 +71,37 @@ def pooling(request: pytest.FixtureRequest) -> Literal["session", "transaction"]
     return cast(Literal["session", "transaction"], request.param)
 
 
+@pytest.fixture(scope="session")
+def still_database(server: embedded.Lease) -> Iterator[str]:
+    """The address of a second database, where no indexer of any test looks."""
+    with asyncio.Runner() as runner:
+        database = empty_database(server)
+        name = runner.run(database.__aenter__())
+        yield url(server.connection, name)
+        runner.run(database.__aexit__(None, None, None))
+
+
 @pytest.fixture
 def settings(
+    request: pytest.FixtureRequest,
     server: embedded.Lease,
     namespace: str,
     pooling: Literal["session", "transaction"],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Settings:
-    """The settings of this test, in the environment too, for child processes and for doors that read it."""
+    """The settings of this test, in the environment too, for child processes and for doors that read it.
+
+    They are those that ship, indexer included, and it works for every namespace of the server, other tests' too. A
+    test that must see what waits is marked `unindexed`, with the reason: it has a database where nothing is indexed
+    unless the test does it.
+    """
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
     monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)
-    # A background indexer would also work for the namespaces of other tests; those that need meaning flush their own.
-    monkeypatch.setenv("RECOLLECT_INDEXER", "false")
+    if unindexed := request.node.get_closest_marker("unindexed"):
+        assert unindexed.args, "say why: pytest.mark.unindexed('it counts what waits')"
+        monkeypatch.setenv("RECOLLECT_DATABASE_URL", request.getfixturevalue("still_database"))
+        monkeypatch.setenv("RECOLLECT_INDEXER", "false")
     return Settings()
 
 
@@ -85,6 +109,7 @@ def settings(
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
     engine = await Engine.open(settings)
     yield engine
+    await _leave_no_work(engine)
     await engine.close()
 
 
@@ -92,6 +117,15 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
 async def memory(settings: Settings) -> AsyncIterator[MemoryManager]:
     async with MemoryManager(settings) as memory:
         yield memory
+        await _leave_no_work(await memory._engine())
+
+
+async def _leave_no_work(engine: Engine) -> None:
+    """What waits of a test that is over would cost the indexers of all others their time."""
+    # A test may have closed it, or stopped its server.
+    with suppress(RecollectError):
+        async with engine.database.transaction(engine.settings.namespace) as tx:
+            await tx.all(FORGET_WHAT_WAITS)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

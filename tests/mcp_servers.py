@@ -22,11 +22,10 @@ SECONDS = 60
 
 
 def environment(namespace: str) -> dict[str, str]:
-    """The settings of a server in the test database. Its indexer would also work for other tests."""
+    """The settings of a server in the test database."""
     return {
         "RECOLLECT_DATA_DIR": os.environ["RECOLLECT_TEST_HOME"],
         "RECOLLECT_NAMESPACE": namespace,
-        "RECOLLECT_INDEXER": "false",
     }
 
 

@@ -60,6 +60,7 @@ def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
     assert "Piped words about otters." in run("recall", "otters").stdout
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "Grandmother's recipe needs two eggs.", "The boat was sold in May.")
     shown = run("recall", "How many eggs?", "--explain").stdout

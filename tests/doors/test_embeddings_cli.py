@@ -16,7 +16,12 @@ from tests.llm_servers import Failure, ProviderServer, provider_server
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 OPENAI = "openai:text-embedding-3-small"
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.unindexed(
+        "its model is a provider that only it knows: nobody else can index for it, nor it for others"
+    ),
+]
 
 
 @pytest.fixture

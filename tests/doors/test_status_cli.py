@@ -40,6 +40,7 @@ def fields(document: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
         yield from fields(value, (*path, names.get(path, str(name))))
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "The ferry leaves at nine.", "We sold the boat.")
     purpose = Purpose(namespace, "judges", "openai:gpt-4o")
@@ -63,6 +64,7 @@ async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: En
     assert sorted(set(fields(document))) == sorted(described)
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_what_needs_attention_is_a_sentence_and_the_exit_code(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "The ferry leaves at nine.")
     async with engine.database.transaction(namespace) as tx:

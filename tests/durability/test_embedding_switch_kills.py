@@ -25,7 +25,12 @@ STEPS = 24
 OPENAI = "openai:text-embedding-3-small"
 PLACES = ("harbour", "library", "bakery", "station", "garden")
 
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.unindexed(
+        "its model is a provider that only it knows: nobody else can index for it, nor it for others"
+    ),
+]
 
 
 @pytest.fixture

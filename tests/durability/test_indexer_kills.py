@@ -45,6 +45,7 @@ def expected_statistics(texts: list[str]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
+@pytest.mark.unindexed("its own indexers are killed, and nobody else's may do their work")
 async def test_queue_vectors_and_counts_stay_consistent(engine: Engine, namespace: str) -> None:
     chance = random.Random(3)
     texts = [" ".join(chance.choices(VOCABULARY, k=40)) + f" number {n}" for n in range(40 * ROUNDS)]

@@ -20,7 +20,12 @@ from tests.memory.test_passages import counts
 OPENAI = "openai:text-embedding-3-small"
 SAID = [f"Fact {n}: the {thing} is kept in room {n}." for n, thing in enumerate(["lamp", "boat", "harp", "sled"] * 18)]
 
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.unindexed(
+        "its model is a provider that only it knows: nobody else can index for it, nor it for others"
+    ),
+]
 
 BY_MODEL = Query("test.by_model", "select model, count(*) from passage_vectors where namespace = $1 group by model")
 

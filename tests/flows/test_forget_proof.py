@@ -20,6 +20,10 @@ from recollect.storage import vector_index
 from recollect.storage.sql import Query
 from tests.storage.test_isolation import fill
 
+pytestmark = pytest.mark.unindexed(
+    "it leaves a namespace to a model that nobody has, and compares rows that an indexer would change"
+)
+
 # Nobody else says these words, and nobody else has this name.
 SENTENCE = "The zyxomlurk keeps a quvantrel behind the brindlefex."
 UNUSUAL = ("zyxomlurk", "quvantrel", "brindlefex")

@@ -30,7 +30,7 @@ async def test_an_insight_keeps_its_sources_and_is_found_by_meaning_at_once(engi
     found = await engine.cognition.hybrid_search(namespace, "recommendation to take it easy at night")
     assert [result.insight for result in found.results] == [stored.insight]
     assert found.semantic_results_count == 1
-    assert [memory.kind for memory in (await engine.recall.recall(namespace, "bedtime")).memories] == ["insight"]
+    assert (await engine.recall.recall(namespace, "bedtime")).memories[0].kind == "insight"
 
 
 async def test_nothing_of_an_insight_is_left_to_the_indexer(engine: Engine, namespace: str) -> None:
@@ -50,6 +50,7 @@ async def test_nothing_of_an_insight_is_left_to_the_indexer(engine: Engine, name
     assert await statistics(engine, namespace) == counted
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_the_backlog_stays_where_it_is(engine: Engine, namespace: str) -> None:
     sources = await say(engine, namespace, *(f"Sentence number {n}." for n in range(5)))
     await engine.cognition.compress(namespace, "Five numbered sentences.", sources)
@@ -86,6 +87,7 @@ async def test_grounding_tells_how_near_an_insight_is_to_its_sources(
     assert far < 0.3
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_without_a_model_the_meaning_waits(engine: Engine, namespace: str) -> None:
     without_model(engine)
     sources = await say(engine, namespace, "Bees make honey.")
@@ -95,6 +97,7 @@ async def test_without_a_model_the_meaning_waits(engine: Engine, namespace: str)
     assert [found.insight.id for found in await engine.cognition.insights(namespace, "honey")] == [stored.insight.id]
 
 
+@pytest.mark.unindexed("it needs an insight that still waits for its meaning")
 async def test_a_very_long_insight_gets_its_meaning_from_the_indexer(engine: Engine, namespace: str) -> None:
     sources = await say(engine, namespace, "Notes of a long meeting.")
     content = " ".join(f"Point {n}: the committee decided about budget line {n} of the plan." for n in range(700))
@@ -103,6 +106,7 @@ async def test_a_very_long_insight_gets_its_meaning_from_the_indexer(engine: Eng
     assert (await engine.cognition.insights(namespace, "budget line 444"))[0].insight.id == stored.insight.id
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_an_insight_that_repeats_itself_has_all_its_vectors(engine: Engine, namespace: str) -> None:
     sources = await say(engine, namespace, "Notes.")
     stored = await engine.cognition.compress(namespace, "Cats and dogs are friends here. " * 200, sources)

@@ -75,6 +75,7 @@ async def test_the_score_is_near_one_for_the_same_words_and_low_for_others(engin
     assert second.score >= 0.0
 
 
+@pytest.mark.unindexed("it needs a memory that still waits for its meaning")
 async def test_without_a_vector_the_score_is_the_share_of_the_questions_words(engine: Engine, namespace: str) -> None:
     long = " ".join(f"Point {n}: the committee decided about budget line {n} of the plan." for n in range(700))
     memory = await add(engine, namespace, long)

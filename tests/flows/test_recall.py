@@ -27,6 +27,7 @@ def texts(found: Recollection) -> list[str]:
     return [memory.text for memory in found.memories]
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_a_write_is_found_by_its_words_at_once(engine: Engine, namespace: str) -> None:
     await say(engine, namespace, "ann", "The spare key is under the blue flowerpot.")
     await say(engine, namespace, "ann", "I had soup for lunch.")

@@ -122,6 +122,7 @@ async def test_of_what_is_many_the_planner_says_about_how_many(alone: Engine, mo
 
 
 @one_pooling
+@pytest.mark.unindexed("it counts what waits")
 async def test_passages_that_wait_too_long_need_attention(
     engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

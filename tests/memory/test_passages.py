@@ -29,6 +29,7 @@ async def remove(engine: Engine, namespace: str, kind: str, item: str) -> None:
         await engine.capabilities.passages.remove_items(tx, kind, [item])
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_a_message_has_its_passage_before_it_is_acknowledged(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "One.", "Two words.")
     assert await counts(engine, namespace) == {
@@ -79,6 +80,7 @@ async def test_a_turn_that_fails_leaves_no_passage(engine: Engine, namespace: st
     assert (await counts(engine, namespace))["passages"] == 0
 
 
+@pytest.mark.unindexed("it counts what waits")
 async def test_without_a_model_words_are_counted_once_and_passages_wait_for_one(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "Bees make honey.", "Bears eat honey.")
     embedder, engine.embedders.local = engine.embedders.local, None

@@ -22,6 +22,8 @@ from recollect.storage.restore import restore
 from tests.storage.databases import RawConnection, connect, empty_database, url
 from tests.storage.test_isolation import fill
 
+pytestmark = pytest.mark.unindexed("it compares the rows of two databases, which an indexer would change")
+
 ONE_POOLING = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
