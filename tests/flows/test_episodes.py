@@ -114,7 +114,6 @@ async def test_a_bad_episode_is_refused_and_nothing_is_stored(
     ("query", "filters", "named"),
     [
         ("", {}, "query is empty"),
-        ("?", {}, "query holds no letters"),
         ("x", {"top_k": 0}, "top_k"),
         ("x", {"min_similarity": 1.5}, "min_similarity"),
         ("x", {"min_similarity": None}, "min_similarity"),

