@@ -19,7 +19,10 @@ from tests.flows.long_items import (
     store_documents,
 )
 
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.unindexed("it chooses the vectors of long items itself"),
+]
 
 ANN = Holder(user_id="ann")
 LIMITS = [5, 10, 50, 100]
