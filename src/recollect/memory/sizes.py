@@ -1,6 +1,5 @@
 """Sizes: how much a namespace holds of each kind and how fast it grows, without reading millions of rows."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -76,7 +75,7 @@ class Sizes:
         )
 
     async def _estimates(self, db: Statements) -> list[int]:
-        (plan,) = json.loads((await db.one(_ESTIMATES, COUNTED + 1))[0])
+        (plan,) = (await db.one(_ESTIMATES, COUNTED + 1))[0]
         # On Citus the plan is one node that says nothing: then the bound is what is known.
         return [max(_rows_below_limit(part)) for part in plan["Plan"].get("Plans", ())]
 
