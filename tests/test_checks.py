@@ -87,3 +87,11 @@ def test_a_filter_that_is_no_object_is_refused_even_when_it_is_empty(wrong: Any)
 def test_keys_that_json_would_turn_into_text_are_refused(metadata: Any) -> None:
     with pytest.raises(Invalid, match="text keys only"):
         checks.metadata(metadata)
+
+
+def test_metadata_of_very_many_values_is_refused_before_it_is_encoded() -> None:
+    assert checks.metadata({"n": [1] * (checks.MAX_METADATA_VALUES - 1)}) is not None
+    with pytest.raises(Invalid, match="more than 100,000 values"):
+        checks.metadata({"n": [[]] * checks.MAX_METADATA_VALUES})
+    with pytest.raises(Invalid, match="larger than the limit of 1024 kB"):
+        checks.metadata_text("[" + " " * 3_000_000 + "]")

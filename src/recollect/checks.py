@@ -15,6 +15,7 @@ MAX_TEXT_MEGABYTES = 16
 MAX_TEXT_BYTES = MAX_TEXT_MEGABYTES * 1024 * 1024
 MAX_METADATA_BYTES = 1024 * 1024
 MAX_METADATA_DEPTH = 100
+MAX_METADATA_VALUES = 100_000
 MAX_IDENTIFIER_CHARACTERS = 255
 MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
@@ -104,6 +105,8 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
         return None
     if not isinstance(value, str):
         raise Invalid(f"{name} must be JSON text, not {type(value).__name__}: pass json.dumps(...) of it")
+    if len(value) > 2 * MAX_METADATA_BYTES:  # some of it may be escaped
+        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     try:
         decoded = json.loads(value)
     except (TypeError, ValueError, RecursionError) as problem:
@@ -198,6 +201,8 @@ _ALL_ZEROS = "[" + ",".join(["0.0"] * EMBEDDING_DIMENSIONS) + "]"
 
 
 def _json(value: object, name: str) -> str:
+    if _has_many_values(value):
+        raise Invalid(f"{name} holds more than {MAX_METADATA_VALUES:,} values: keep less in it")
     try:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
         size = len(encoded.encode())
@@ -212,6 +217,18 @@ def _json(value: object, name: str) -> str:
     if size > MAX_METADATA_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     return encoded
+
+
+def _has_many_values(value: object) -> bool:
+    """Whether something has more values in it than may be; whatever it is, the answer comes soon."""
+    seen, waiting = 0, [value]
+    while waiting and seen <= MAX_METADATA_VALUES:
+        inner = waiting.pop()
+        if isinstance(inner, Mapping | list | tuple):
+            seen += len(inner)
+            if seen <= MAX_METADATA_VALUES:
+                waiting += inner.values() if isinstance(inner, Mapping) else inner
+    return seen > MAX_METADATA_VALUES
 
 
 def _is_deep(value: object, levels: int) -> bool:

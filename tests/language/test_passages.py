@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.language.passages import OVERLAP_TOKENS, PASSAGE_TOKENS, WHOLE_TOKENS, cut
+from recollect.language.passages import OVERLAP_TOKENS, PASSAGE_TOKENS, WHOLE_TOKENS, cut, cutting
 from recollect.language.tokens import estimate_tokens
 
 SENTENCE = "We went to the lake with the children and stayed until the sun went down behind the hills. "
@@ -130,3 +130,11 @@ def test_the_estimate_is_near_the_true_count(text: str, tokens: int, english: bo
 
 def test_a_passage_leaves_room_for_an_estimate_that_is_too_low() -> None:
     assert OVERLAP_TOKENS < PASSAGE_TOKENS < WHOLE_TOKENS < MODEL_TOKENS
+
+
+@pytest.mark.parametrize("text", ["x" + "\n" * 100_000 + "y", " " * 100_000 + "y", "y" * 100_000, "x y " * 30_000])
+def test_an_endless_text_is_cut_in_many_short_steps(text: str) -> None:
+    steps = list(cutting(text))
+    assert [step for step in steps if step is not None] == cut(text)
+    assert "".join("".join(cut(text)).split()) == "".join(text.split())
+    assert len(steps) >= 5

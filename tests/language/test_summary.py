@@ -123,3 +123,12 @@ def test_any_talk_has_a_summary_within_its_budget(said: list[Said], budget: int)
     assert summary.strip()
     assert estimate_tokens(summary) <= budget or len(summary.split()) == 1
     assert [line for line in said_in(summary) if line.text.strip()]
+
+
+def test_samples_of_a_very_long_text_stand_for_all_of_it() -> None:
+    text = "Anna went to Lisbon with 25 chairs. " * 30_000
+    whole = summarise([Said("user", text)], 50)
+    assert "Lisbon" in whole
+    assert estimate_tokens(whole) <= 50
+    short = text[:40_000]
+    assert estimate_tokens(text) == pytest.approx(estimate_tokens(short) * len(text) / len(short), rel=0.02)

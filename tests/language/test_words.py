@@ -14,7 +14,7 @@ from recollect.errors import Invalid
 from recollect.language.detection import detect
 from recollect.language.letters import normalized
 from recollect.language.stop_words import STOP_WORDS
-from recollect.language.words import LANGUAGES, QueryTerm, document_terms, query_terms
+from recollect.language.words import LANGUAGES, MAX_QUERY_TERMS, QueryTerm, document_terms, query_terms
 
 SENTENCES = {
     "english": "Where are the books of my brother, and who has read them?",
@@ -212,3 +212,8 @@ def test_long_runs_of_marks_have_the_normal_form_of_unicode(form: Literal["NFD",
     marks = "\u0301\u0316\u0f73\u0344\uff9e\u0345\u05b0\u0327"
     for run in ("é" + marks * 20, marks * 20 + "か" + marks * 9, "…" * 40 + marks, "\u0f73" * 50):
         assert normalized(form, run) == normalize(form, run)
+
+
+def test_of_a_question_as_long_as_a_document_the_first_words_are_asked_for() -> None:
+    asked = query_terms(" ".join(f"word{number}" for number in range(3_000)))
+    assert [term.word for term in asked] == [f"word{number}" for number in range(MAX_QUERY_TERMS)]

@@ -39,19 +39,22 @@ def feeds(what: str) -> Iterator[tuple[str, float, Iterator[Callable[[], None]]]
     """What is fed by its name, the seconds that each call may take, and the calls."""
     if what == "patterns":
         for place, pattern in sorted(patterns.every_pattern().items()):
-            yield place, PATTERN_SECONDS, _matches(pattern)
+            yield place, PATTERN_SECONDS, _matches(pattern, searching=not patterns.is_only_matched(place))
     else:
         for function, call in functions.every_call():
             for kind, text in functions.TEXTS.items():
                 yield f"{function} of {kind}", FUNCTION_SECONDS, iter([_answered(call, text)])
 
 
-def _matches(pattern: patterns.Pattern) -> Iterator[Callable[[], None]]:
+def _matches(pattern: patterns.Pattern, *, searching: bool) -> Iterator[Callable[[], None]]:
     for text in worst.texts(pattern, PATTERN_LENGTH):
 
         def feed(text: str = text) -> None:
-            pattern.sub("", text)
-            pattern.fullmatch(text)
+            given, nothing = (text, "") if isinstance(pattern.pattern, str) else (text.encode(), b"")
+            if searching:
+                pattern.sub(nothing, given)
+            pattern.match(given)
+            pattern.fullmatch(given)
 
         yield feed
 

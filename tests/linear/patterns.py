@@ -6,11 +6,11 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import recollect
 
-Pattern = re.Pattern[str]
+Pattern = re.Pattern[Any]
 SOURCE = Path(recollect.__file__).parent
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = frozenset(("compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"))
@@ -29,8 +29,17 @@ BUILT = {
 
 def every_pattern() -> dict[str, Pattern]:
     """By the place where each is."""
-    held = {place: pattern for place, pattern in _held() if isinstance(pattern.pattern, str)}
-    return held | dict(_written())
+    return dict(_held()) | dict(_written())
+
+
+def is_only_matched(place: str) -> bool:
+    """Whether a pattern is a private name of its module and never searches there: it begins where it is told to."""
+    module, _, name = place.rpartition(".")
+    if not module.startswith("recollect.") or not re.fullmatch(r"_\w+", name):
+        return False
+    source = Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
+    uses = re.findall(rf"\b{name}\b(?:\.(\w+)|)", source)
+    return len(uses) > 1 and set(uses[1:]) <= {"match", "fullmatch"}
 
 
 def unknown_calls() -> list[str]:

@@ -14,7 +14,7 @@ LARGE = 16
 SAMPLES = 8
 
 
-def texts(pattern: re.Pattern[str], length: int) -> Iterator[str]:
+def texts(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
     """Each about so long."""
     tree = _parser.parse(pattern.pattern, pattern.flags)
     for start, repeated in sorted(set(_pumps(tree, tree, ""))):

@@ -15,7 +15,7 @@ from recollect.flows.remember import Line, Turn
 from recollect.settings import Settings
 from recollect.storage import backup, catalogue, migrate, vector_index
 from recollect.storage.backup import back_up
-from recollect.storage.backup_file import Manifest, reading, writing
+from recollect.storage.backup_file import Counter, Manifest, reading, writing
 from recollect.storage.embedded import Lease
 from recollect.storage.opening import connected
 from recollect.storage.restore import restore
@@ -258,6 +258,7 @@ async def test_a_whole_file_that_cannot_be_restored_is_refused_and_leaves_nothin
     manifest = await store_and_back_up(place, namespace, tmp_path / "b")
     rewrite(tmp_path / "b", tmp_path / "newer", schema_version=9000)
     rewrite(tmp_path / "b", tmp_path / "torn", without="sessions")
+    rewrite(tmp_path / "b", tmp_path / "counts", counters=[Counter(table="nowhere", column="id", last=1)])
     with writing(tmp_path / "none", overwrite=False) as file:
         file.finish(manifest.model_copy(update={"tables": []}))
     async with connected(other_place) as database:
@@ -265,6 +266,8 @@ async def test_a_whole_file_that_cannot_be_restored_is_refused_and_leaves_nothin
             await restore(database, tmp_path / "newer")
         with pytest.raises(Invalid, match="does not have the tables of schema version"):
             await restore(database, tmp_path / "none")
+        with pytest.raises(Invalid, match=r"counts ids of nowhere\.id, which its schema version does not have"):
+            await restore(database, tmp_path / "counts")
         # A message of a session that is not there.
         with pytest.raises(Conflict, match="foreign key"):
             await restore(database, tmp_path / "torn")

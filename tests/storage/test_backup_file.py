@@ -1,6 +1,7 @@
 """The file of a backup: whole, or refused with a sentence; never half there."""
 
 import stat
+import tracemalloc
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import Conflict, Invalid, Misconfigured
+from recollect.storage import backup_file
 from recollect.storage.backup_file import FORMAT, Manifest, reading, writing
 
 ROWS = {"sessions": b"n\ts\tu\n" * 500, "messages": b"n\tm\t" + bytes(range(65, 91)) * 20 + b"\n", "documents": b""}
@@ -92,6 +94,29 @@ def test_rows_that_are_not_those_of_the_manifest_are_refused(tmp_path: Path) -> 
     with reading(tmp_path / "good") as file:
         other = [table.model_copy(update={"sha256": "0" * 64}) for table in file.manifest.tables]
     write(tmp_path / "b", tables=other)
+    with pytest.raises(Invalid, match="not a whole backup"):
+        read(tmp_path / "b")
+
+
+def test_a_small_file_that_unpacks_to_a_large_manifest_is_refused_unread(tmp_path: Path) -> None:
+    write(tmp_path / "b", postgres=" " * 30_000_000)
+    assert (tmp_path / "b").stat().st_size < 300_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(Invalid, match="not a whole backup"):
+            read(tmp_path / "b")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_longer_than_any_row_can_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backup_file, "MAX_ROW_BYTES", 3_000_000)
+    monkeypatch.setitem(ROWS, "documents", (b"x" * 2_900_000 + b"\n") * 3)
+    write(tmp_path / "good")
+    assert read(tmp_path / "good") == ROWS
+    monkeypatch.setitem(ROWS, "documents", b"x\n" + b"x" * 5_000_000)
+    write(tmp_path / "b")
     with pytest.raises(Invalid, match="not a whole backup"):
         read(tmp_path / "b")
 

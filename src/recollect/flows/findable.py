@@ -11,8 +11,9 @@ from recollect import tasks, telemetry
 from recollect.flows.spaces import Embedded, Embedding, Spaces
 from recollect.inference.embedder import Vector, as_text
 from recollect.language.content import share_said
-from recollect.language.passages import cut
-from recollect.memory.passages import Excerpt, Passages, Source, analyse
+from recollect.language.passages import cutting
+from recollect.memory.passages import Excerpt, Passages, Source, analysing
+from recollect.steps import in_steps
 from recollect.storage.database import Transaction
 
 # A text with more passages than this would keep its caller waiting: the indexer gives it its meaning soon after.
@@ -69,7 +70,7 @@ class Findable:
 
     async def study(self, namespace: str, text: str, title: str | None = None) -> Studied:
         """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
-        excerpts = await tasks.in_thread(analyse, text, title)
+        excerpts = tuple(await in_steps(analysing(text, title)))
         if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
             return Studied(excerpts, Embedding(None))
         return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
@@ -88,7 +89,7 @@ class Findable:
         if studied.embedded is None:
             return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
-        passages = await tasks.in_thread(_passages, sources)
+        passages = await in_steps(passage for source in sources for passage in cutting(source))
         sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
         theirs = (await self._spaces.documents(namespace, sample)).embedded
         if theirs is None or theirs.model != studied.embedded.model:
@@ -102,10 +103,6 @@ class Findable:
             self._indexed(namespace)
         else:
             self._written()
-
-
-def _passages(texts: Sequence[str]) -> list[str]:
-    return [passage for text in texts for passage in cut(text)]
 
 
 def _cosine(ours: Sequence[Vector], theirs: Sequence[Vector]) -> float:

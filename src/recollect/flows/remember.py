@@ -8,22 +8,23 @@ from itertools import repeat
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import checks, tasks, telemetry
+from recollect import checks, telemetry
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.log import Entry, Log, Message
-from recollect.memory.passages import Excerpt, Passages, Source, analyse
+from recollect.memory.passages import Excerpt, Passages, Source, analyse, analysing
 from recollect.memory.sessions import Advance, Holder, Session, Sessions
+from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
 
 # Whose a session is that begins with a message of nobody in particular.
 ANONYMOUS = "anonymous"
 
-# Cutting and weighing a longer text would keep the event loop from its other callers.
-_ANALYSED_IN_PLACE = 20_000
+# Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
+_ANALYSED_AT_ONCE = 5_000
 
 # A session may vanish between being opened and being written to only if someone deletes it just then.
 _OPENING_ATTEMPTS = 3
@@ -147,7 +148,7 @@ class Remember:
     @telemetry.memory_operation("create_memory")
     async def document(self, namespace: str, content: str, embedding: str | None, metadata: str | None) -> UUID:
         """Store a text whole."""
-        excerpts = await _excerpts(content)
+        excerpts = tuple(await in_steps(analysing(content)))
         async with self._database.transaction(namespace) as tx:
             document_id, at = await self._documents.add(tx, content, embedding, metadata)
             await self._passages.add(tx, [Source("document", str(document_id), excerpts, at, metadata=metadata)])
@@ -159,7 +160,7 @@ class Remember:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
         encoded = checks.metadata(metadata)
-        excerpts = await _excerpts(text)
+        excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
                 if known := await self._documents.same(tx, text):
@@ -205,10 +206,10 @@ class Remember:
         sources: list[Source] = []
         for turn, excerpts in ((item.turn, item.excerpts) for item in analysed):
             if room := rooms.get(turn.session_id):
-                added = _entries(turn, next_position[turn.session_id], room.at)
+                added = await in_steps(_entries(turn, next_position[turn.session_id], room.at))
                 next_position[turn.session_id] += len(added)
                 entries += added
-                sources += map(_source, added, excerpts, repeat(room.holder))
+                sources += await in_steps(map(_source, added, excerpts, repeat(room.holder)))
         messages = iter(await self._log.append(tx, entries))
         await self._passages.add(tx, sources)
         return [_answer(item, rooms, messages) for item in analysed]
@@ -232,16 +233,17 @@ class Remember:
 
 
 async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
-    def analysed() -> tuple[tuple[Excerpt, ...], ...]:
+    if turn.size() <= _ANALYSED_AT_ONCE:
         return tuple(analyse(line.content, line.speaker) for line in turn.lines)
-
-    return analysed() if turn.size() <= _ANALYSED_IN_PLACE else await tasks.in_thread(analysed)
-
-
-async def _excerpts(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:
-    if len(text) <= _ANALYSED_IN_PLACE:
-        return analyse(text, speaker)
-    return await tasks.in_thread(analyse, text, speaker)
+    numbered = (
+        None if excerpt is None else (number, excerpt)
+        for number, line in enumerate(turn.lines)
+        for excerpt in analysing(line.content, line.speaker)
+    )
+    excerpts: list[list[Excerpt]] = [[] for _ in turn.lines]
+    for number, excerpt in await in_steps(numbered):
+        excerpts[number].append(excerpt)
+    return tuple(map(tuple, excerpts))
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
@@ -305,8 +307,8 @@ def _message_counts(turns: Sequence[Turn]) -> Counter[str]:
     return counts
 
 
-def _entries(turn: Turn, first_position: int, at: datetime) -> list[Entry]:
-    return [
+def _entries(turn: Turn, first_position: int, at: datetime) -> Iterator[Entry]:
+    return (
         Entry(
             line.id or uuid7(),
             turn.session_id,
@@ -318,4 +320,4 @@ def _entries(turn: Turn, first_position: int, at: datetime) -> list[Entry]:
             line.at or at,
         )
         for position, line in enumerate(turn.lines, first_position)
-    ]
+    )

@@ -13,6 +13,7 @@ from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
 from recollect.flows.removal import Removal
 from recollect.identifiers import uuid7
 from recollect.memory.windows import WindowConfig, Windowed, is_pinned
+from recollect.steps import in_steps
 from recollect.storage.database import Database
 
 if TYPE_CHECKING:  # the client of Redis is optional
@@ -59,7 +60,7 @@ class LogWindows:
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
         """Through the one way in, so that recall finds them."""
         messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), opens_for=ANONYMOUS))
-        return [
+        return await in_steps(
             Windowed.of(
                 message.id,
                 message.role,
@@ -69,7 +70,7 @@ class LogWindows:
                 pinned=is_pinned(message.role, message.metadata, is_first=message.position == 0),
             )
             for message in messages
-        ]
+        )
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
         """From the start of the window on."""
@@ -120,17 +121,19 @@ class BufferedWindows:
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
         """Their order is the one in which Redis took them; their time is that of this process."""
         at = round(time.time(), 6)  # microseconds, as in the log
-        messages = [
+        messages = await in_steps(
             Windowed.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
             for line in lines
-        ]
-        await self._buffers.append(namespace, session_id, [_item(message) for message in messages])
+        )
+        await self._buffers.append(namespace, session_id, await in_steps(map(_item, messages)))
         return messages
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
         """All that the buffer holds."""
         items = await self._buffers.last(namespace, session_id, limit)
-        return [_message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)]
+        return await in_steps(
+            _message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)
+        )
 
     async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """In one step of Redis."""

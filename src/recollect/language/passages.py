@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from recollect.language.detection import detect
 from recollect.language.letters import DEFAULT_LANGUAGE, SCRIPT_LANGUAGES
-from recollect.language.tokens import estimate_tokens
+from recollect.language.tokens import MOST_CHARACTERS, estimate_tokens
 
 PASSAGE_TOKENS: Final = 200
 OVERLAP_TOKENS: Final = 30  # of whole sentences that the next passage repeats
@@ -16,6 +16,8 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])[\"')
 # Of a sentence longer than a passage: whole words, or where nothing says where to cut (Chinese, an encoded file) a run
 # of characters. So short that even in Korean, with three tokens to a syllable, it fits into a passage.
 _PIECE: Final = re.compile(r".{1,60}(?!\S)|.{1,60}", re.S)
+# In which an end of a sentence is looked for at once: the search holds the interpreter. None within: it is cut there.
+_LOOK_CHARACTERS: Final = 20_000
 _SHORT_CHARACTERS: Final = 1_000  # a longer text is hardly ever a single passage
 _SAMPLE_CHARACTERS: Final = 1_000  # from which the language is recognised
 _MEASURED_AS_ENGLISH: Final = SCRIPT_LANGUAGES | {
@@ -32,16 +34,28 @@ class _Unit(NamedTuple):
 
 def cut(text: str) -> list[str]:
     """The passages of a text in order; together they hold everything but white space."""
+    return [passage for passage in cutting(text) if passage is not None]
+
+
+def cutting(text: str) -> Iterator[str | None]:
+    """The same one after another, with None where a stretch of text was gone through without a passage.
+
+    So however long the text and whatever it is made of, nobody waits long for the next one.
+    """
     if not text or text.isspace():
-        return []
+        return
     if _surely_whole(text):
-        return [text]
+        yield text
+        return
     english = detect(text[:_SAMPLE_CHARACTERS]) in _MEASURED_AS_ENGLISH
-    units = [unit for sentence in sentences(text) for unit in _units(sentence, english)]
-    if sum(unit.tokens for unit in units) <= WHOLE_TOKENS:
-        return [text]
-    passages = ("".join(unit.text for unit in group).strip() for group in _grouped(units))
-    return [passage for passage in passages if passage]
+    units: Iterable[_Unit | None] = _all_units(text, english)
+    if len(text) <= WHOLE_TOKENS * MOST_CHARACTERS:
+        units = list(units)
+        if sum(unit.tokens for unit in units if unit) <= WHOLE_TOKENS:
+            yield text
+            return
+    for group in _grouped(units):
+        yield None if group is None else "".join(unit.text for unit in group).strip() or None
 
 
 def _surely_whole(text: str) -> bool:
@@ -52,29 +66,58 @@ def _surely_whole(text: str) -> bool:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """A text cut after each sentence and each line; together they are the text."""
+    """A text cut after each sentence and each line; together they are the text. What seems endless is cut, too."""
+    return (sentence for sentence in _stretches(text) if sentence is not None)
+
+
+def _stretches(text: str) -> Iterator[str | None]:
+    """Its sentences, with None each time that so much of the text was gone through."""
     start = 0
-    for end in _SENTENCE_END.finditer(text):
-        yield text[start : end.end()]
-        start = end.end()
+    for look in range(0, len(text), _LOOK_CHARACTERS):
+        stop = look + _LOOK_CHARACTERS
+        for end in _SENTENCE_END.finditer(text, look, stop):
+            if end.end() > start:
+                yield text[start : end.end()]
+                start = end.end()
+        if start <= look and stop < len(text):
+            stop = text.rfind(" ", start, stop) + 1 or stop
+            yield text[start:stop]
+            start = stop
+        yield None
     yield text[start:]
 
 
+def _all_units(text: str, english: bool) -> Iterator[_Unit | None]:
+    for sentence in _stretches(text):
+        if sentence is None:
+            yield None
+        else:
+            yield from _units(sentence, english)
+
+
 def _units(sentence: str, english: bool) -> Iterator[_Unit]:
-    tokens = estimate_tokens(sentence, english=english)
-    if tokens <= PASSAGE_TOKENS:
-        yield _Unit(sentence, tokens)
+    if sentence.isspace():
+        yield _Unit(sentence[:MOST_CHARACTERS], 1)
         return
-    pieces = (_Unit(piece, estimate_tokens(piece, english=english)) for piece in _PIECE.findall(sentence))
+    if len(sentence) <= PASSAGE_TOKENS * MOST_CHARACTERS:
+        tokens = estimate_tokens(sentence, english=english)
+        if tokens <= PASSAGE_TOKENS:
+            yield _Unit(sentence, tokens)
+            return
+    found = (match.group() for match in _PIECE.finditer(sentence))
+    pieces = (_Unit(piece, estimate_tokens(piece, english=english)) for piece in found)
     for group in _grouped(pieces, overlap=0):
-        yield _Unit("".join(unit.text for unit in group), sum(unit.tokens for unit in group))
+        yield _Unit("".join(unit.text for unit in group or ()), sum(unit.tokens for unit in group or ()))
 
 
-def _grouped(units: Iterable[_Unit], overlap: int = OVERLAP_TOKENS) -> Iterator[list[_Unit]]:
-    """Neighbours in groups as large as a passage, each beginning with the end of the one before."""
+def _grouped(units: Iterable[_Unit | None], overlap: int = OVERLAP_TOKENS) -> Iterator[list[_Unit] | None]:
+    """Neighbours in groups as large as a passage, each beginning with the end of the one before; None stays None."""
     group: list[_Unit] = []
     tokens = 0
     for unit in units:
+        if unit is None:
+            yield None
+            continue
         if group and tokens + unit.tokens > PASSAGE_TOKENS:
             yield group
             group = _tail(group, overlap)

@@ -11,6 +11,8 @@ from unicodedata import category
 
 from recollect.language.letters import fold
 
+LONGEST_SAYING: Final = 100_000  # characters; nobody says more than that a second time in other words
+
 # Of these a sentence may have one more or less. Not "a": few friends are not a few. Not "not", nor any other word that
 # says when, where, how many or whether.
 _SAYING_NOTHING: Final = frozenset({"the", "also", "really", "truly", "actually", "please"})
@@ -74,8 +76,10 @@ def gist(text: str) -> str:
     """What a text says, the same for all texts that differ only in ways that say nothing.
 
     Those are case, white space, punctuation around words, contractions, "three" for 3, "remember that" before it, and
-    a few words that change nothing.
+    a few words that change nothing. A text as long as a book says only what it says.
     """
+    if len(text) > LONGEST_SAYING:
+        return text
     words = _words(text)
     return " ".join([word for word in words if word not in _SAYING_NOTHING] or words) or fold(text)
 

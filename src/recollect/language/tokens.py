@@ -9,7 +9,10 @@ from recollect.language.letters import normalized
 _LONGEST: Final = 64
 _LATIN_WORD: Final = re.compile(rf"[A-Za-z0-9]{{1,{_LONGEST}}}")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
-_CHARACTERS: Final = 100  # a token has no more, even where most of them are white space
+MOST_CHARACTERS: Final = 100  # a token has no more, even where most of them are white space
+# Of a longer text, samples at even distances stand for all of it: counting words holds the interpreter.
+_COUNTED_CHARACTERS: Final = 50_000
+_SAMPLE_CHARACTERS: Final = 1_000
 
 
 def _english_cost(length: int) -> float:
@@ -34,9 +37,19 @@ _FOREIGN_COSTS: Final = [_foreign_cost(length) for length in range(_LONGEST + 1)
 
 def estimate_tokens(text: str, *, english: bool = True) -> int:
     """The number of WordPiece tokens, about; `english` says whether Latin words are likely to be English."""
+    if len(text) > _COUNTED_CHARACTERS:
+        sample = _sample(text)
+        return ceil(estimate_tokens(sample, english=english) * len(text) / len(sample))
     # The model takes accents off and takes Korean syllables apart; so does this.
     plain = text if text.isascii() else _ACCENTS.sub("", normalized("NFD", text))
     words = list(map(len, _LATIN_WORD.findall(plain)))
     others = sum(map(len, plain.split())) - sum(words)  # punctuation and letters of other scripts: a token each
     costs = _ENGLISH_COSTS if english else _FOREIGN_COSTS
-    return max(round(sum(map(costs.__getitem__, words))) + others, ceil(len(text) / _CHARACTERS))
+    return max(round(sum(map(costs.__getitem__, words))) + others, ceil(len(text) / MOST_CHARACTERS))
+
+
+def _sample(text: str) -> str:
+    """Pieces at even distances, as many as are counted."""
+    distance = len(text) * _SAMPLE_CHARACTERS / _COUNTED_CHARACTERS
+    starts = (int(number * distance) for number in range(_COUNTED_CHARACTERS // _SAMPLE_CHARACTERS))
+    return "".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)

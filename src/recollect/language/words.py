@@ -17,6 +17,8 @@ LANGUAGES: Final = frozenset(LATIN_LANGUAGES) | SCRIPT_LANGUAGES
 # Characters of a word: more is no word (a key, an encoded file) and is cut, which also bounds the caches.
 _LONGEST: Final = 64
 _CACHED_WORDS: Final = 1 << 16
+# With all their variants they must fit into a `sparsevec`, which holds 16,000 values.
+MAX_QUERY_TERMS: Final = 500
 
 _ASCII_WORD: Final = re.compile(rf"[a-z0-9]{{1,{_LONGEST}}}")
 _WORD: Final = re.compile(
@@ -43,6 +45,8 @@ def document_terms(text: str, language: str | None = None) -> list[str]:
     words = _split(folded)
     latin = _configured(language) or document_language(folded, words)
     words = _without_elisions(folded, words, [latin])
+    if folded.isascii():
+        return [term for word in words if (term := _term(word, latin))]
     terms: list[str] = []
     for word in words:
         if word >= _FIRST_SPACELESS and _SPACELESS.match(word):
@@ -55,7 +59,10 @@ def document_terms(text: str, language: str | None = None) -> list[str]:
 
 
 def query_terms(text: str, language: str | None = None) -> list[QueryTerm]:
-    """The distinct words of a question without its stop words; each with its stems in the languages it may be in."""
+    """The distinct words of a question without its stop words; each with its stems in the languages it may be in.
+
+    A question with more than five hundred is a document: its first five hundred words are asked for.
+    """
     folded = fold(text)
     words = _split(folded)
     configured = _configured(language)
@@ -63,6 +70,8 @@ def query_terms(text: str, language: str | None = None) -> list[QueryTerm]:
     found: dict[tuple[str, ...], QueryTerm] = {}
     for term in _query_terms(words, _without_elisions(folded, words, languages), languages):
         found.setdefault(term.variants, term)
+        if len(found) == MAX_QUERY_TERMS:
+            break
     return list(found.values())
 
 

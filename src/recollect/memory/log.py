@@ -10,6 +10,9 @@ from uuid import UUID
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
+# A statement's values are put together on the event loop, which must not wait for thousands of them.
+APPENDED_AT_ONCE = 512
+
 
 class _Sql(Queries, file="log.sql"):
     append: Query
@@ -69,6 +72,12 @@ class Log:
 
     async def append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
         """Write entries; their sessions must be locked by this transaction."""
+        messages: list[Message] = []
+        for start in range(0, len(entries), APPENDED_AT_ONCE):
+            messages += await self._append(tx, entries[start : start + APPENDED_AT_ONCE])
+        return messages
+
+    async def _append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
         rows = await tx.all(
             _Sql.append,
             [entry.id for entry in entries],

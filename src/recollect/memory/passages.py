@@ -1,16 +1,24 @@
 """Passages: the one search index, written with every item, completed by the indexer, removed with the item."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from recollect.language import bm25, words
 from recollect.language.names import ROLES
-from recollect.language.passages import cut
+from recollect.language.passages import cutting
+from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.sql import Queries, Query
+
+# Of a speaker or a title, whose words are words of every passage.
+NAME_CHARACTERS = 255
+
+# A statement's values are put together on the event loop: for so many passages it takes some ten milliseconds.
+ADDED_AT_ONCE = 128
 
 
 class _Sql(Queries, file="passages.sql"):
@@ -100,8 +108,13 @@ class Claim:
 
 def analyse(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:
     """Cut a text into passages and weigh their words; a speaker's own name counts as a word of what was said."""
-    name = f"{speaker} " if speaker and speaker.lower() not in ROLES else ""
-    return tuple(_excerpt(passage, name) for passage in cut(text))
+    return tuple(excerpt for excerpt in analysing(text, speaker) if excerpt is not None)
+
+
+def analysing(text: str, speaker: str | None = None) -> Iterator[Excerpt | None]:
+    """The same in steps, for a text that may be long; None where a step brought no passage."""
+    name = f"{speaker[:NAME_CHARACTERS]} " if speaker and speaker.lower() not in ROLES else ""
+    return (None if passage is None else _excerpt(passage, name) for passage in cutting(text))
 
 
 def _excerpt(passage: str, name: str) -> Excerpt:
@@ -114,16 +127,21 @@ class Passages:
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items findable by their words now, and by their meaning soon."""
-        parts = [(source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts)]
-        if not parts:
-            return
+        parts = ((source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts))
+        first: dict[str, int] = {}
+        while some := list(islice(parts, ADDED_AT_ONCE)):
+            await self._add(tx, some, first)
+
+    async def _add(self, tx: Transaction, parts: Sequence[tuple[Source, int, Excerpt]], first: dict[str, int]) -> None:
+        """Some of the passages of some items; `first` gathers the first passage of each item."""
         inserted = await tx.all(_Sql.add, *_columns(_row(*part) for part in parts))
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
+        first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}
         words = [
             (
                 ids[source.item_id, part],
                 source.kind,
-                ids[source.item_id, 0] if part else None,
+                first[source.item_id] if part else None,
                 _keys(tx.namespace, source.owner, excerpt.terms),
                 excerpt.weights,
             )
@@ -186,12 +204,11 @@ class Passages:
         Once in a transaction: two that each take away counts twice could wait for each other.
         """
         await tx.all(_Sql.hold, ids)
-        counted = [_terms(row["weights"]) for row in await tx.all(_Sql.counted_weights, ids)]
-        if counted:
-            await self._count(tx, counted, sign=-1)
-            await tx.all(
-                _Sql.remove_unused_terms, sorted({term for terms in counted for term in terms} | {bm25.ALL_PASSAGES})
-            )
+        rows = await tx.all(_Sql.counted_weights, ids)
+        if rows:
+            counted = await in_steps(_terms(row["weights"]) for row in rows)
+            counts = await self._count(tx, counted, sign=-1)
+            await tx.all(_Sql.remove_unused_terms, sorted(counts))
         for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
             await tx.all(statement, ids)
 
@@ -270,10 +287,13 @@ class Passages:
             rows = await connection.fetch(_Sql.namespaces_with_work.text)
         return [row["namespace"] for row in rows]
 
-    async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> None:
-        counts = Counter(term for terms in passages for term in terms)
+    async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> Counter[int]:
+        """Add to the statistics, or take away; returns how many of the passages hold each term."""
+        counts: Counter[int] = Counter()
+        await in_steps(map(counts.update, passages))
         counts[bm25.ALL_PASSAGES] = len(passages)
         await tx.all(_Sql.count_terms, list(counts), [sign * count for count in counts.values()])
+        return counts
 
 
 def _columns(rows: Iterable[tuple[object, ...]]) -> Iterable[list[object]]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
 from recollect.language.tokens import estimate_tokens
+from recollect.steps import in_steps
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
@@ -100,7 +101,7 @@ class Windows:
         if start is None:
             return []
         rows = await db.all(_Sql.messages, session_id, start["window_start"], limit)
-        found = [_message(row) for row in reversed(rows)]
+        found = await in_steps(map(_message, reversed(rows)))
         if start["id"] is None or (limit is not None and len(found) >= limit):
             return found
         pinned = await db.all(_Sql.pinned, session_id, start["window_start"])

@@ -25,6 +25,12 @@ PRIVATE = 0o600
 _LEVEL = 3
 _CHUNK = 1 << 20
 
+# Its tables and their columns, many times over.
+MAX_MANIFEST_BYTES = 4 * 1024 * 1024
+
+# Two texts of 16 MB, in which COPY escapes every character, with metadata and vectors.
+MAX_ROW_BYTES = 80 * 1024 * 1024
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -161,7 +167,7 @@ def reading(path: Path) -> Iterator[BackupReader]:
 def _verified(path: Path, file: IO[bytes]) -> BackupReader:
     try:
         archive = zipfile.ZipFile(file)
-        reader = BackupReader(archive, Manifest.model_validate_json(archive.read(MANIFEST)))
+        reader = BackupReader(archive, Manifest.model_validate_json(_manifest(archive)))
         if reader.manifest.format != FORMAT:
             raise Misconfigured(
                 f"{path} has format {reader.manifest.format} and this Recollect knows {FORMAT}: use the Recollect, "
@@ -178,14 +184,29 @@ def _verified(path: Path, file: IO[bytes]) -> BackupReader:
     return reader
 
 
+def _manifest(archive: zipfile.ZipFile) -> bytes:
+    """No more of it than one can be: a few kilobytes of an archive may be gigabytes when they are unpacked."""
+    with archive.open(MANIFEST) as member:
+        content = member.read(MAX_MANIFEST_BYTES + 1)
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise ValueError("the manifest is too large to be one")
+    return content
+
+
 def _damaged(path: Path) -> Invalid:
     return Invalid(f"{path} is not a whole backup of Recollect: it is damaged, cut off, or something else")
 
 
 def _digest(reader: BackupReader, table: str) -> str:
+    """Of a table whose rows are no longer than rows can be: the database holds each of them in memory whole."""
     digest = hashlib.sha256()
+    row = 0
     for data in reader.rows(table):
         digest.update(data)
+        last = data.rfind(b"\n")
+        row = row + len(data) if last < 0 else len(data) - last - 1
+        if row > MAX_ROW_BYTES:
+            raise ValueError("a row is too large to be one")
     return digest.hexdigest()
 
 

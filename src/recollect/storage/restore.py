@@ -83,7 +83,7 @@ async def _fill(connection: Connection, path: Path, file: BackupReader, progress
     for name, table in tables.items():
         await _copy(connection, path, file, entries[name], progress)
         await connection.execute(f"analyze {table.quoted}", timeout=TABLE_SECONDS)
-    await _continue_ids(connection, tables, file.manifest.counters)
+    await _continue_ids(connection, path, tables, file.manifest.counters)
     with_giants = await _with_giants(connection) if "giants" in tables else []
     for table in tables.values():
         if table.guarded:
@@ -119,9 +119,14 @@ async def _as_stream(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
         yield part
 
 
-async def _continue_ids(connection: Connection, tables: dict[str, Table], counters: list[Counter]) -> None:
+async def _continue_ids(connection: Connection, path: Path, tables: dict[str, Table], counters: list[Counter]) -> None:
     """New ids go on where the old place stopped."""
     for counter in counters:
+        if counter.table not in tables or counter.column not in tables[counter.table].columns:
+            raise Invalid(
+                f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
+                "it was not made by Recollect"
+            )
         await connection.execute(
             "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)",
             tables[counter.table].quoted,

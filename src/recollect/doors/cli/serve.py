@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -53,6 +54,7 @@ async def _serve(
     settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]
 ) -> None:
     quiet_sdk(settings.log_level)
+    sys.setswitchinterval(SWITCH_SECONDS)
     # Opened here, so that a failure is one sentence; closed by the application, so that a signal does not skip it.
     engine = await Engine.open(settings)
     mcp = RecollectServer(engine, chosen)
@@ -127,6 +129,10 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 _CUT_STREAM = "ASGI callable returned without completing response"
+
+# Whoever works in a thread lets the event loop go on after so long, and not only after Python's five milliseconds: a
+# request that waits for the loop a dozen times would feel it.
+SWITCH_SECONDS = 0.001
 
 # Clients that connect at once wait here instead of being turned away.
 BACKLOG = 2048

@@ -9,20 +9,26 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.subscriptions import SubscriptionBus
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import InputRequiredResult, Resource, ResourceTemplate
+from mcp.types import INVALID_REQUEST, ErrorData, InputRequiredResult, Resource, ResourceTemplate
 from pydantic import AnyUrl
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import __version__
+from recollect.doors import json_steps
 from recollect.doors.caller import Caller, caller_of
 from recollect.doors.mcp import errors, lines, resources, spans, toolsets
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
+from recollect.errors import Invalid
 
 PATH = "/mcp"
+
+# Of one message: more than any tool takes, and the SDK decodes them in some ten milliseconds.
+MAX_VALUES = 100_000
 
 # The gate counts the bytes of a body.
 NO_LIMIT = sys.maxsize
@@ -114,12 +120,49 @@ def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRout
 
 
 def _for_clients(app: ASGIApp) -> ASGIApp:
-    """Tell people who open the address by hand what it is: to them, the stream of events would only seem to hang."""
+    """Tell people who open the address by hand what it is: to them, the stream of events would only seem to hang.
+
+    Large messages are looked through first: the SDK decodes each at once, and a server that decodes millions of values
+    answers nobody meanwhile.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "GET" and EVENTS not in Headers(scope=scope).get("accept", ""):
+        headers = Headers(scope=scope)
+        if scope["method"] == "GET" and EVENTS not in headers.get("accept", ""):
             await JSONResponse({"detail": NOT_BY_HAND}, 406)(scope, receive, send)
+        elif scope["method"] == "POST" and not _is_small(headers):
+            try:
+                await app(scope, await _looked_through(scope, receive), send)
+            except Invalid as refusal:
+                await _refused(refusal)(scope, receive, send)
         else:
             await app(scope, receive, send)
 
     return answer
+
+
+def _is_small(headers: Headers) -> bool:
+    length = headers.get("content-length", "")
+    return length.isdecimal() and int(length) <= json_steps.SMALL_BYTES
+
+
+async def _looked_through(scope: Scope, receive: Receive) -> Receive:
+    """What brings the same message again, if it has not too many values; one that is no JSON is the SDK's to refuse."""
+    body = await Request(scope, receive).body()
+    try:
+        await json_steps.read(body, MAX_VALUES)
+    except Invalid:
+        raise
+    except (ValueError, RecursionError):
+        pass  # the SDK says so in the words of its protocol
+    parts = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def again() -> Message:
+        return next(parts, None) or await receive()
+
+    return again
+
+
+def _refused(refusal: Invalid) -> JSONResponse:
+    error = ErrorData(code=INVALID_REQUEST, message=str(refusal))
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error.model_dump(exclude_none=True)}, 400)

@@ -27,6 +27,9 @@ MERGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempoten
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 ASKS_MODELS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
 
+# Of an object or array inside a string: it is decoded at once, while everybody else waits.
+MAX_ENCODED_CHARACTERS = 512 * 1024
+
 Function = Callable[..., Awaitable[Any]]
 CallerOf = Callable[[Any], Caller]
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -143,7 +146,9 @@ class ContractTool(Tool):
         optional = properties.keys() - set(self.parameters["required"])
         return {
             name: _json(value)
-            if isinstance(value, str) and properties.get(name, {}).get("type") in ("object", "array")
+            if isinstance(value, str)
+            and len(value) <= MAX_ENCODED_CHARACTERS
+            and properties.get(name, {}).get("type") in ("object", "array")
             else value
             for name, value in arguments.items()
             if value is not None or name not in optional

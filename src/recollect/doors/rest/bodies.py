@@ -1,6 +1,5 @@
 """Request bodies: what they all have in common, and chat messages as chat clients send them."""
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -9,6 +8,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, 
 from pydantic_core import PydanticCustomError
 
 from recollect import checks
+from recollect.doors import json_steps
 from recollect.errors import Invalid
 
 
@@ -116,7 +116,9 @@ async def read_json(request: Request) -> Any:
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise Invalid("The body must be JSON: send it with the header Content-Type: application/json")
     try:
-        return json.loads(body)
+        return await json_steps.read(body)
+    except Invalid:
+        raise
     except UnicodeDecodeError as problem:
         raise Invalid(f"The body is not UTF-8 from byte {problem.start} on: encode it as UTF-8") from problem
     except RecursionError as problem:

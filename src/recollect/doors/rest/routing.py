@@ -7,12 +7,18 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect import tasks
+from recollect.doors.json_steps import SMALL_BYTES
 from recollect.doors.rest.bodies import no_such, read_json
 from recollect.errors import Invalid
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+# Of a large body; whoever has mended these asks again.
+MAX_FAULTS = 100
 
 # Left as they are until a route has matched: an encoded slash belongs to an id, a plain one separates ids. With the
 # percent sign left as well, `%2F` can only be a slash that came encoded.
@@ -76,18 +82,33 @@ class Route(APIRoute):
         """The framework's handler, behind our own checks."""
         handle = super().get_route_handler()
         known = {parameter.alias: None for parameter in self.dependant.query_params}
-        reads_body = self.body_field is not None
+        model = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def check_and_handle(request: Request) -> Response:
             for name, value in request.path_params.items():
                 request.path_params[name] = value.replace("%2F", "/").replace("%25", "%")
             if request.scope["query_string"]:
                 _refuse_unknown(request, known)
-            if reads_body:
-                request = _ReadRequest(request, await read_json(request))
+            if model is not None:
+                decoded = await read_json(request)
+                if len(await request.body()) > SMALL_BYTES:
+                    decoded = await tasks.in_thread(_checked, model, decoded)
+                request = _ReadRequest(request, decoded)
             return await handle(request)
 
         return check_and_handle
+
+
+def _checked(model: Any, decoded: Any) -> BaseModel:
+    """A large body as the model that its route takes; the framework would check it on the event loop."""
+    try:
+        checked: BaseModel = model.model_validate(decoded)
+    except ValidationError as problem:
+        faults = problem.errors(include_url=False, include_context=False, include_input=False)
+        raise RequestValidationError(
+            [fault | {"loc": ("body", *fault["loc"])} for fault in faults[:MAX_FAULTS]]
+        ) from None
+    return checked
 
 
 def _refuse_unknown(request: Request, known: dict[str, None]) -> None:

@@ -1,5 +1,6 @@
 """`/stm`: short-term memory, a window for each session."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,6 +14,7 @@ from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route
 from recollect.flows.remember import Line
 from recollect.memory.windows import Strategy, WindowConfig, Windowed
+from recollect.steps import in_steps
 
 router = APIRouter(prefix="/stm", tags=["stm"], route_class=Route, responses=responses(409))
 
@@ -66,10 +68,11 @@ class NewMessages(Body):
 
     messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> Iterator[Line]:
         """The messages that have something to say."""
-        lines = (message.line(number) for number, message in enumerate(self.messages))
-        return [line for line in lines if line is not None]
+        for number, message in enumerate(self.messages):
+            if line := message.line(number):
+                yield line
 
 
 class BufferedMessage(BaseModel):
@@ -150,10 +153,9 @@ class ConfiguredSession(BaseModel):
 async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> AddedMessages:
     """Add messages to a session's buffer; a session begins with its first message."""
     caller = calling(request)
-    stored = await caller.engine.windows.add(caller.namespace, session_id, body.lines())
-    return AddedMessages(
-        session_id=session_id, added=len(stored), messages=[BufferedMessage.of(message) for message in stored]
-    )
+    stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.lines()))
+    messages = await in_steps(map(BufferedMessage.of, stored))
+    return AddedMessages(session_id=session_id, added=len(stored), messages=messages)
 
 
 @router.get("/{session_id}/messages", summary="Retrieve messages")
@@ -168,7 +170,7 @@ async def get_messages(
     """Retrieve messages from a session, oldest first: what compaction has left, whatever the strategy."""
     caller = calling(request)
     found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
-    return SessionMessages(session_id=session_id, messages=[BufferedMessage.of(message) for message in found])
+    return SessionMessages(session_id=session_id, messages=await in_steps(map(BufferedMessage.of, found)))
 
 
 @router.get("/{session_id}/context", summary="Get the context window")
