@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from benchmarks import agent, graph, hybrid, mcp, page, recall, rest, spine, startup, summaries
+from benchmarks import agent, graph, hybrid, large_bodies, mcp, page, recall, rest, spine, startup, summaries
 from benchmarks.report import Report
 from recollect import Settings
 from recollect.storage import migrate
@@ -41,6 +41,7 @@ def benchmarks(corpora: Sequence[Path]) -> dict[str, Benchmark]:
         "hybrid": hybrid.run,
         "mcp": mcp.run,
         "rest": rest.run,
+        "large_bodies": large_bodies.run,
         SUMMARIES: on_corpora,
     }
 

@@ -47,9 +47,9 @@ async def run(report: Report, home: Path) -> None:
                 await engine.capabilities.sessions.open(tx, {f"bench-{session}": "anonymous"})
         memory = await engine.memories.add("default", TEXT, "fact", Holder(user_id="bench"))
         bare = await stack.enter_async_context(_server(home, sys.executable, "-m", "benchmarks.bare_server", str(home)))
-        ours = await stack.enter_async_context(_recollect(home))
+        ours = await stack.enter_async_context(recollect_server(home))
         await _writes_and_reads(report, bare, ours, str(memory.memory.id))
-        async with _recollect(home, "--workers", "2") as two:
+        async with recollect_server(home, "--workers", "2") as two:
             await _two_workers(report, ours, two, str(memory.memory.id))
         await _search(report, engine, ours)
 
@@ -137,7 +137,7 @@ def _p95(times: list[float]) -> float:
 
 
 @asynccontextmanager
-async def _recollect(home: Path, *options: str) -> AsyncIterator[int]:
+async def recollect_server(home: Path, *options: str) -> AsyncIterator[int]:
     command = str(Path(sys.executable).with_name("recollect"))
     async with _server(home, command, "serve", "--port", "0", *options) as port:
         yield port
