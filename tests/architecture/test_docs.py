@@ -40,7 +40,7 @@ def test_a_python_block_runs(settings: Settings, code: str, tmp_path: Path) -> N
         program = tmp_path / "example.py"
         program.write_text(code)
         result = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_every_make_command_in_the_pages_is_a_target() -> None:
