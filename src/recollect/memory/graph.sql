@@ -51,7 +51,7 @@ where graph_nodes.namespace = $1 and graph_nodes.id = held.id;
 insert into graph_edges (namespace, source, target, relation, weight, properties)
 values ($1, $2, $3, $4, coalesce($5::float8, 1.0), $6::text::jsonb)
 on conflict (namespace, source, target, relation)
-do update set weight = coalesce($5::float8, graph_edges.weight),
+do update set weight = case when $5::float8 is null then graph_edges.weight else excluded.weight end,
               properties = graph_edges.properties || excluded.properties
 returning id, weight;
 
