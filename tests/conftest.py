@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, cast
 from uuid import uuid4
@@ -71,14 +71,27 @@ def pooling(request: pytest.FixtureRequest) -> Literal["session", "transaction"]
     return cast(Literal["session", "transaction"], request.param)
 
 
-@pytest.fixture(scope="session")
-def still_database(server: embedded.Lease) -> Iterator[str]:
-    """The address of a second database, where no indexer of any test looks."""
+@contextmanager
+def _another_database(server: embedded.Lease) -> Iterator[str]:
     with asyncio.Runner() as runner:
         database = empty_database(server)
         name = runner.run(database.__aenter__())
         yield url(server.connection, name)
         runner.run(database.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def still_database(server: embedded.Lease) -> Iterator[str]:
+    """The address of a database where no indexer of any test looks."""
+    with _another_database(server) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def lone_database(server: embedded.Lease) -> Iterator[str]:
+    """The address of a database that one test uses at a time, so that its indexer meets no other."""
+    with _another_database(server) as address:
+        yield address
 
 
 @pytest.fixture
@@ -93,7 +106,8 @@ def settings(
 
     They are those that ship, indexer included, and it works for every namespace of the server, other tests' too. A
     test that must see what waits is marked `unindexed`, with the reason: it has a database where nothing is indexed
-    unless the test does it.
+    unless the test does it. One with another embedding model is marked `alone`, or whichever indexer comes first would
+    decide the model of its namespace, and its own would decide that of others.
     """
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
@@ -102,6 +116,8 @@ def settings(
         assert unindexed.args, "say why: pytest.mark.unindexed('it counts what waits')"
         monkeypatch.setenv("RECOLLECT_DATABASE_URL", request.getfixturevalue("still_database"))
         monkeypatch.setenv("RECOLLECT_INDEXER", "false")
+    if request.node.get_closest_marker("alone"):
+        monkeypatch.setenv("RECOLLECT_DATABASE_URL", request.getfixturevalue("lone_database"))
     return Settings()
 
 

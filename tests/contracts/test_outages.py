@@ -31,6 +31,8 @@ from tests.llm_servers import Failure, ProviderServer, Silence, hurry, provider_
 from tests.mcp_servers import text_of
 from tests.rest_servers import serving
 
+pytestmark = pytest.mark.alone
+
 OPENAI = "openai:text-embedding-3-small"
 STORED = "The harbour freezes in winter."
 SAME_WORDS = "When does the harbour freeze in winter?"

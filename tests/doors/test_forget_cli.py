@@ -127,6 +127,7 @@ def test_exactly_one_thing_is_to_be_forgotten(settings: Settings, arguments: tup
 async def test_twins_are_named_and_go_when_asked(engine: Engine, namespace: str) -> None:
     first, second = [(await engine.remember.text(namespace, text)).id for text in ("Owls hoot.", "Owls hoot!")]
     counted = run(f"document:{first}", "--dry-run")
+    assert counted.returncode == 0, counted.stderr
     assert counted.stdout.splitlines()[-1] == f"Say the same and stay, unless you add --twins: document:{second}"
     gone = run(f"document:{first}", "--twins", "--yes", "--json")
     receipt = json.loads(gone.stdout)

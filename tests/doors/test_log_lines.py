@@ -61,16 +61,14 @@ async def test_over_http_the_line_of_a_tool_has_the_id_of_its_request(
 
 
 def test_a_command_is_a_line_for_debug_alone(settings: Settings, namespace: str) -> None:
-    def remember(level: str) -> str:
+    def remember(what: str, level: str) -> str:
         env = os.environ | {"RECOLLECT_LOG_LEVEL": level, "RECOLLECT_LOG_FORMAT": "json"}
-        result = subprocess.run(
-            [RECOLLECT, "remember", "marzipan"], capture_output=True, text=True, timeout=60, env=env
-        )
+        result = subprocess.run([RECOLLECT, "remember", what], capture_output=True, text=True, timeout=60, env=env)
         assert result.returncode == 0, result.stderr
         return result.stderr
 
-    assert remember("info") == ""
-    log = remember("debug")
+    assert remember("nougat", "info") == ""
+    log = remember("marzipan", "debug")
     (line,) = requests(log)
     assert (line["message"], line["door"], line["namespace"]) == ("recollect remember", "cli", namespace)
     assert line["request_id"]

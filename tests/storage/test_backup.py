@@ -177,9 +177,8 @@ async def test_a_backup_is_of_one_moment_and_keeps_nobody_from_writing(
 async def test_a_table_that_is_never_free_is_named_and_one_that_becomes_free_is_waited_for(
     place: Settings, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup, "LOCK_MILLISECONDS", 1)
+    monkeypatch.setattr(backup, "LOCK_MILLISECONDS", (1,) * 3)
     monkeypatch.setattr(backup, "LOCK_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(backup, "LOCK_ATTEMPTS", 3)
     async with opened(place) as engine:
         await say(engine, namespace, "before")
         async with engine.database.transaction(namespace) as reader:
@@ -187,7 +186,7 @@ async def test_a_table_that_is_never_free_is_named_and_one_that_becomes_free_is_
             with pytest.raises(Unavailable, match="table messages was in use"):
                 await back_up(engine.database, tmp_path / "b")
             assert not list(tmp_path.iterdir())
-            monkeypatch.setattr(backup, "LOCK_ATTEMPTS", 1_000)
+            monkeypatch.setattr(backup, "LOCK_MILLISECONDS", (1,) * 1_000)
             waiting = asyncio.create_task(back_up(engine.database, tmp_path / "b"))
             await asyncio.wait({waiting}, timeout=0.1)
             assert not waiting.done()

@@ -18,9 +18,9 @@ from recollect.storage.database import Connection, Database, set_local_namespace
 Progress = Callable[[int, int], None]
 """Hears how many rows were done since it was last told, and about how many there are in all."""
 
-# Others wait behind us while we wait for a table, so each attempt is short.
-LOCK_MILLISECONDS = 100
-LOCK_ATTEMPTS = 100
+# Others wait behind us while we wait for a table, so the first attempts are short. An indexer with a long queue leaves
+# no gap for those: it holds its tables for as long as a batch takes to embed, and begins the next.
+LOCK_MILLISECONDS = (100,) * 20 + (1_000,) * 10 + (5_000,) * 5
 LOCK_PAUSE_SECONDS = 0.5
 
 # A table may be large, and asyncpg knows no "for ever".
@@ -72,11 +72,11 @@ async def _namespaces(connection: Connection, table: Table) -> list[str]:
 
     The change is rolled back at once and nobody else ever sees it: for others the table is only locked for that moment.
     """
-    for _ in range(LOCK_ATTEMPTS):
+    for patience in LOCK_MILLISECONDS:
         moment = connection.transaction()
         await moment.start()
         try:
-            await connection.execute(f"set local lock_timeout = {LOCK_MILLISECONDS}")
+            await connection.execute(f"set local lock_timeout = {patience}")
             await catalogue.lift(connection, table)
             return [row["namespace"] for row in await connection.fetch(table.namespaces)]
         except asyncpg.LockNotAvailableError:
