@@ -250,6 +250,7 @@ async def check_that_writes_say_that_they_are_not_embedded(doors: Doors, fault: 
         assert stored.structured_content is not None
         assert stored.structured_content["embedding_status"] == "pending"
         assert tells((stored.meta or {})[META], fault)
+    await check_a_search_with_a_vector_of_its_own(doors, fault)
     kept = (await doors.mcp.read_resource("memory://l2-insights?query=tea")).contents[0]
     assert isinstance(kept, TextResourceContents)
     assert json.loads(kept.text)["contents"][0]["metadata"]["grounding_by"] == "words"
@@ -266,6 +267,20 @@ async def check_that_writes_say_that_they_are_not_embedded(doors: Doors, fault: 
         assert (flushed.json()["status"], tells(flushed.headers[KEY], fault)) == ("degraded", True)
     else:
         assert tells(flushed.json()["detail"], fault)
+
+
+async def check_a_search_with_a_vector_of_its_own(doors: Doors, fault: str) -> None:
+    """It asks no provider, and an insight that waits cannot be compared with it."""
+    asked = {"query_text": "tea", "query_embedding": [1.0] * 384 + [0.0] * 1152}
+    answer = await doors.mcp.call_tool("hybrid_search", asked)
+    if fault in ("no key", "model missing"):
+        assert answer.is_error
+        assert REASONS[fault] in text_of(answer)
+        return
+    found = answer.structured_content
+    assert found is not None
+    assert (found["status"], found["query_embedding_dimension"]) == ("degraded", 1536)
+    assert (answer.meta or {})[META].startswith("1 insight is not embedded yet")
 
 
 async def test_while_meaning_is_asked_nothing_is_degraded_and_nothing_found_is_no_error(

@@ -6,6 +6,8 @@ from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.cognition import HybridResults
 from recollect.flows.fusion import Weights
+from recollect.flows.spaces import NotSearched
+from recollect.settings import Settings
 from tests.flows.talk import say
 
 TEXTS = (
@@ -102,8 +104,68 @@ async def test_without_a_model_words_alone_count(engine: Engine, namespace: str)
     assert ids(found) == [stored[2], stored[1]]
     assert found.semantic_results_count == 0
     assert found.results[0].score == pytest.approx(0.3)
-    with pytest.raises(Invalid, match=r"query_embedding .*no embedding model"):
+    with pytest.raises(Invalid, match=r"Leave query_embedding out, .*: No embedding model is installed"):
         await engine.cognition.hybrid_search(namespace, "tea", vector)
+
+
+@pytest.mark.alone
+async def test_a_vector_for_a_provider_without_a_key_is_refused_for_want_of_the_key(
+    settings: Settings, namespace: str
+) -> None:
+    engine = await Engine.open(settings.model_copy(update={"embedding_model": "openai:text-embedding-3-small"}))
+    try:
+        with pytest.raises(Invalid, match=r"query_embedding .*: API key not configured: set RECOLLECT_OPENAI_API_KEY"):
+            await engine.cognition.hybrid_search(namespace, "tea", [1.0] * 1536)
+    finally:
+        await engine.close()
+
+
+async def fill_without_model(engine: Engine, namespace: str, *texts: str) -> list[int]:
+    model, engine.embedders.local = engine.embedders.local, None
+    stored = await fill(engine, namespace, *texts)
+    engine.embedders.local = model
+    return stored
+
+
+@pytest.mark.unindexed("it needs insights that still wait to be embedded")
+@pytest.mark.parametrize("given", [True, False])
+async def test_insights_that_are_not_embedded_yet_are_no_empty_success(
+    engine: Engine, namespace: str, given: bool
+) -> None:
+    stored = await fill_without_model(engine, namespace)
+    vector = await padded(engine, "doctor") if given else None
+    with pytest.raises(NotSearched, match="4 insights are not embedded yet, and words alone gave no result"):
+        await engine.cognition.hybrid_search(namespace, "doctor", vector)
+    with pytest.raises(NotSearched, match="4 insights are not embedded yet"):
+        await engine.cognition.insights(namespace, "doctor")
+    by_words = await engine.cognition.hybrid_search(namespace, "Lisbon", vector)
+    assert (ids(by_words), by_words.degraded) == (
+        [stored[3]],
+        "4 insights are not embedded yet: until then words alone find what waits.",
+    )
+    await engine.indexer.flush(namespace)
+    found = await engine.cognition.hybrid_search(namespace, "doctor", vector, top_k=1)
+    assert (ids(found), found.degraded) == ([stored[0]], None)
+
+
+@pytest.mark.unindexed("it needs passages that still wait to be embedded")
+async def test_only_insights_that_wait_are_counted(engine: Engine, namespace: str) -> None:
+    stored = await fill(engine, namespace)
+    assert await engine.indexer.waiting(namespace) == 1  # the message that they were made from
+    found = await engine.cognition.hybrid_search(namespace, "doctor", top_k=4)
+    assert (set(ids(found)), found.degraded) == (set(stored), None)
+    await fill_without_model(engine, namespace, "One more. " * 500)
+    found = await engine.cognition.hybrid_search(namespace, "doctor")
+    assert found.degraded == "1 insight is not embedded yet: until then words alone find what waits."
+
+
+@pytest.mark.unindexed("it needs an episode that still waits to be embedded")
+async def test_episodes_that_are_not_embedded_yet_are_no_empty_success(engine: Engine, namespace: str) -> None:
+    model, engine.embedders.local = engine.embedders.local, None
+    await engine.cognition.store_episode(namespace, "Why do dogs bark?", 0.5, "Ask the dog.")
+    engine.embedders.local = model
+    with pytest.raises(NotSearched, match="1 episode is not embedded yet"):
+        await engine.cognition.similar_episodes(namespace, "Why do dogs bark?")
 
 
 async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: str) -> None:

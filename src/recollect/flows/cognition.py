@@ -77,6 +77,7 @@ class HybridResults:
     semantic_results_count: int
     keyword_results_count: int
     degraded: str | None = None
+    asked_by_meaning: bool = True
 
 
 class Cognition:
@@ -182,7 +183,10 @@ class Cognition:
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in best])
         results = [FoundInsight(found[insight_id], score) for insight_id, score in best if insight_id in found]
-        return HybridResults(results, len(ranks.by_meaning), len(ranks.by_words), ranks.query.degraded)
+        asked = ranks.query
+        return HybridResults(
+            results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, asked.meaning is not None
+        )
 
     async def insights(
         self,
@@ -309,7 +313,9 @@ class Cognition:
                 min_similarity=min_similarity,
                 limit=top_k,
             )
-        return Results(episodes)
+        asked = await self._legs.with_waiting(namespace, _EPISODES, asked)
+        asked.require(episodes)
+        return Results(episodes, asked.degraded)
 
     async def _episodes_by_words(
         self, namespace: str, query: str, since: datetime, reward_min: float | None

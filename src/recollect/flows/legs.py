@@ -3,12 +3,12 @@
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.nomination import Nomination
-from recollect.flows.spaces import SemanticQuery, Spaces
+from recollect.flows.spaces import SemanticQuery, Spaces, Waiting
 from recollect.language import words
 from recollect.memory.passages import Passages
 from recollect.memory.search import Meaning, Scope, Search
@@ -42,7 +42,7 @@ class Legs:
             self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
         )
         items = await self._items(namespace, by_meaning, by_words)
-        return Ranks(items[0], items[1], query)
+        return Ranks(items[0], items[1], await self.with_waiting(namespace, scope, query))
 
     async def by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
         """Items that share words with a text."""
@@ -52,12 +52,21 @@ class Legs:
         """What to compare with stored vectors, or why there is nothing."""
         return await self._spaces.question(namespace, text)
 
+    async def with_waiting(self, namespace: str, scope: Scope, query: SemanticQuery) -> SemanticQuery:
+        """A query that was asked, with how many items of its kind it could not be compared with."""
+        if query.meaning is None or scope.kinds is None:
+            return query
+        (kind,) = scope.kinds
+        async with self._database.searching(namespace) as db:
+            count = await self._search.waiting_items(db, kind)
+        return replace(query, waiting=Waiting(count, kind)) if count else query
+
     async def given_vector(self, namespace: str, values: Sequence[float], name: str) -> Meaning:
         """A caller's vector in the namespace's own space: it must be one that its model could have made."""
         checks.query_embedding(values, name)
         embedder = await self._spaces.embedder(namespace)
         if embedder is None:
-            raise Invalid(f"{name} cannot be used: no embedding model is installed here, so leave it out")
+            raise Invalid(f"Leave {name} out, so that words alone decide: {await self._spaces.why_missing(namespace)}")
         own = embedder.dimensions
         if any(values[own:]):
             raise Invalid(

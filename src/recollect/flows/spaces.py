@@ -32,22 +32,41 @@ class NotSearchedWithoutKey(NotSearched):
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Items of one kind that are not embedded yet, so that semantic search cannot find them."""
+
+    count: int
+    kind: str
+
+    def __str__(self) -> str:
+        waiting = f"1 {self.kind} is" if self.count == 1 else f"{self.count:,} {self.kind}s are"
+        return f"{waiting} not embedded yet"
+
+
+@dataclass(frozen=True, slots=True)
 class SemanticQuery:
     """What to compare with stored vectors; without it, `outage` says why there is none."""
 
     meaning: Meaning | None
     outage: RecollectError | None = None
+    waiting: Waiting | None = None
 
     @property
     def degraded(self) -> str | None:
-        """What an answer says when words alone decided; None when it was asked by meaning, too."""
-        return None if self.outage is None else f"Semantic search is unavailable, so words alone decided: {self.outage}"
+        """What an answer says when words alone decided, of all items or of some; None when meaning was asked of all."""
+        if self.outage is not None:
+            return f"Semantic search is unavailable, so words alone decided: {self.outage}"
+        return None if self.waiting is None else f"{self.waiting}: until then words alone find what waits."
 
     def require(self, found: object) -> None:
         """Refuse to call it an empty answer if words found nothing and meaning could not be asked."""
-        if self.outage is not None and not found:
+        if found:
+            return
+        if self.outage is not None:
             category = NotSearchedWithoutKey if isinstance(self.outage, NoUsableKey) else NotSearched
             raise category(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
+        if self.waiting is not None:
+            raise NotSearched(f"{self.waiting}, and words alone gave no result. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +116,10 @@ class Spaces:
         model = await self._model(namespace)
         found = self._embedder(model, namespace)
         return Embedding(None, str(self.embedders.missing(model))).degraded if found is None else None
+
+    async def why_missing(self, namespace: str) -> RecollectError:
+        """Why this process has no model for a namespace, and what to do about it."""
+        return self.embedders.missing(await self._model(namespace))
 
     async def is_settled_on(self, tx: Transaction, model: str) -> bool:
         """Whether vectors of this model may be written now; it stays so until the transaction ends."""

@@ -29,6 +29,7 @@ class _Sql(Queries, file="search.sql"):
     speakers: Query
     speakers_of_all: Query
     pending: Query
+    waiting_items: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,10 @@ class Search:
     async def pending(self, db: Statements, owner: str | None) -> int:
         """How many passages still wait for their meaning, up to a bound."""
         return int((await db.one(_Sql.pending, owner, MAX_PENDING))["pending"])
+
+    async def waiting_items(self, db: Statements, kind: str) -> int:
+        """How many items of a kind that has no owners are not embedded yet, up to a bound."""
+        return int((await db.one(_Sql.waiting_items, kind, MAX_PENDING))["waiting"])
 
 
 def lexical_question(

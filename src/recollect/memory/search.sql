@@ -185,6 +185,17 @@ with recursive found (owner, speaker) as (
 )
 select speaker from found limit $2;
 
+-- waiting_items
+-- How many items of one kind that belong to nobody in particular wait to be embedded, up to a bound.
+select count(*) as waiting
+from (
+    select distinct passages.item_id
+    from passage_queue queue
+    join passages on passages.namespace = $1 and passages.id = queue.id
+    where queue.namespace = $1 and queue.owner = '' and passages.kind = $2
+    limit $3
+) as some_of_them;
+
 -- pending
 -- How many passages of an owner, or of the namespace, still wait for their meaning, up to a bound.
 select count(*) as pending

@@ -230,7 +230,7 @@ async def hybrid_search(
             )
             for each in found.results
         ],
-        query_embedding_dimension=EMBEDDING_DIMENSIONS if found.degraded is None else 0,
+        query_embedding_dimension=EMBEDDING_DIMENSIONS if found.asked_by_meaning else 0,
         semantic_results_count=found.semantic_results_count,
         keyword_results_count=found.keyword_results_count,
         final_results_count=len(found.results),
