@@ -159,9 +159,30 @@ INITIALIZE = request(
 )
 
 
-def test_garbage_on_standard_input_does_not_stop_the_server(server: embedded.Lease) -> None:
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+
+# Each line, and the id and the code of its answer; none for what nobody waits for.
+ANSWERED: list[tuple[bytes, tuple[int | str | None, int] | None]] = [
+    (b"not json", (None, PARSE_ERROR)),
+    (b"\xff\xfe\x00", (None, PARSE_ERROR)),
+    (b"[" * 5000, (None, PARSE_ERROR)),
+    (b'{"jsonrpc": "2.0", "id": 20, "method": "ping", "params": {"a": "\\ud800"}}', (20, PARSE_ERROR)),
+    (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', (None, PARSE_ERROR)),
+    (b'[{"jsonrpc": "2.0", "id": 21, "method": "ping"}]', (None, INVALID_REQUEST)),
+    (b"[]", (None, INVALID_REQUEST)),
+    (b"5", (None, INVALID_REQUEST)),
+    (b'{"jsonrpc": "2.0", "id": 22}', (22, INVALID_REQUEST)),
+    (b'{"id": "own", "method": "ping"}', ("own", INVALID_REQUEST)),
+    (b'{"jsonrpc": "2.0", "id": 23, "method": 5}', (23, INVALID_REQUEST)),
+    (b'{"jsonrpc": "2.0", "id": 24, "result": 5}', None),
+    (b" ", None),
+]
+
+
+def test_every_line_on_standard_input_is_answered_and_the_server_goes_on(server: embedded.Lease) -> None:
+    lines = [line for line, _ in ANSWERED]
+    said = b"\n".join([lines[0], INITIALIZE, *lines, *GARBAGE, request(8, "ping", {}), b""])
     settings_of_server = os.environ | environment(f"test-{uuid4()}")
-    said = b"\n".join([INITIALIZE, *GARBAGE, request(8, "tools/call", {"name": "ping", "arguments": {}}), b""])
     command = [str(RECOLLECT), "mcp"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=settings_of_server) as process:
@@ -170,13 +191,17 @@ def test_garbage_on_standard_input_does_not_stop_the_server(server: embedded.Lea
         process.stdin.write(said)
         process.stdin.flush()
         # Standard input stays open until the last answer is there: its end is the client's good-bye.
-        answered: set[str] = set()
-        while not {"7", "8"} <= answered:
+        answers: list[dict[str, Any]] = []
+        while not {7, 8} <= {answer["id"] for answer in answers if "result" in answer}:
             line = process.stdout.readline()
-            assert line, f"the server stopped after it had answered {answered}"
-            answer = json.loads(line)
-            answered |= {str(answer.get("id"))} if "result" in answer else set()
+            assert line, f"the server stopped after it had answered {answers}"
+            answers.append(json.loads(line))
         rest, errors = process.communicate(timeout=60)
+    refused = [(answer["id"], answer["error"]["code"]) for answer in answers if "error" in answer]
+    expected = [answer for _, answer in ANSWERED if answer is not None]
+    # The messages among them have handlers, whose answers come when they are done.
+    unread = [answer for answer in refused if answer[1] in (PARSE_ERROR, INVALID_REQUEST) and answer[0] != 1]
+    assert unread[: len(expected) + 1] == [expected[0], *expected]
     assert process.returncode == 0
     assert b"Traceback" not in rest + errors
 

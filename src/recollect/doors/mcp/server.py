@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import SubscriptionBus
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST, ErrorData, InputRequiredResult, Resource, ResourceTemplate
@@ -21,6 +22,7 @@ from recollect import __version__
 from recollect.doors import json_steps
 from recollect.doors.caller import Caller, caller_of
 from recollect.doors.mcp import errors, lines, resources, spans, toolsets
+from recollect.doors.mcp.stdio import AnsweredLines
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
 from recollect.errors import Invalid
@@ -87,6 +89,12 @@ class RecollectServer(MCPServer[Any]):
             missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: there are {known}")
             raise resources.refused(str(uri), address, missing)
         return await super().read_resource(uri, context)
+
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output until the client closes its end."""
+        async with stdio_server() as (lines, answers):
+            messages: Any = AnsweredLines(lines, answers)
+            await self._lowlevel_server.run(messages, answers, self._lowlevel_server.create_initialization_options())
 
     def _caller(self, http_request: Any) -> Caller:
         return caller_of(self._engine, http_request)
