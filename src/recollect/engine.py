@@ -168,7 +168,7 @@ class Engine:
         """How a memory gets out of here whole, and in from elsewhere."""
         capabilities = self.capabilities
         records, wake = capabilities.records, self.indexer.wake
-        self.exporting = Exporting(self.database, records)
+        self.exporting = Exporting(self.database, records, self.forget)
         self.importing = Importing(
             self.database, records, capabilities.sessions, capabilities.working, capabilities.passages, written=wake
         )

@@ -23,6 +23,7 @@ from recollect.engine import Engine
 from recollect.errors import Unavailable
 from recollect.flows.golden_test import Entry
 from recollect.inference import local, openai_embedder
+from recollect.inference.openai_embedder import Patience
 from recollect.memory.memories import Holder
 from recollect.settings import Settings
 from tests.gateway_clients import GatewayUser, new_user
@@ -85,8 +86,8 @@ def break_it(fault: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("RECOLLECT_OPENAI_API_KEY", "sk-refused")
     elif fault == "silent":
         provider.answer = lambda asked: Silence()
-        monkeypatch.setattr(openai_embedder, "QUERY_SECONDS", 0.5)
-        monkeypatch.setattr(openai_embedder, "DOCUMENTS_SECONDS", 0.5)
+        monkeypatch.setattr(openai_embedder, "QUERY", Patience(seconds=0.5, one_try=0.2))
+        monkeypatch.setattr(openai_embedder, "DOCUMENTS", Patience(seconds=0.5, one_try=0.4))
     elif fault == "no key":
         monkeypatch.delenv("RECOLLECT_OPENAI_API_KEY")
         monkeypatch.delenv("RECOLLECT_OPENAI_BASE_URL")

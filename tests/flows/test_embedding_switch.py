@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from recollect.engine import Engine
-from recollect.errors import Conflict, Invalid, Misconfigured, Unavailable
+from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows import embedding_switch
 from recollect.memory import giants
 from recollect.memory.search import Scope
@@ -232,3 +232,25 @@ async def test_a_new_namespace_begins_with_the_model_of_the_setting_and_keeps_it
     await later.indexer.flush(namespace)
     assert await by_model(later, namespace) == {OPENAI: 2}
     await later.close()
+
+
+async def test_no_sentence_in_a_log_names_the_namespace_that_an_indexer_works_for(
+    settings: Settings, namespace: str, provider: ProviderServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An indexer works for every namespace, and a program without logging prints the sentence to its own user."""
+    with_key = await Engine.open(settings.model_copy(update={"embedding_model": OPENAI, "llm_daily_tokens": 1}))
+    await say_all(with_key, namespace, "ann", "Bees make honey.")
+    with pytest.raises(LimitReached, match="token budget"):
+        await with_key.indexer.round()
+    unlimited = await Engine.open(settings.model_copy(update={"embedding_model": OPENAI}))
+    await unlimited.indexer.flush(namespace)
+    keyless = await Engine.open(settings.model_copy(update={"openai_api_key": None, "openai_base_url": None}))
+    assert await keyless.spaces.embedder(namespace) is None
+    told = [record for record in caplog.records if getattr(record, "namespace", None) == namespace]
+    assert [record.getMessage().partition(":")[0] for record in told] == [
+        "Indexing of a namespace is interrupted",
+        f"The embedding model {OPENAI.partition(':')[0]}",
+    ]
+    assert not [record for record in caplog.records if namespace in record.getMessage()]
+    for engine in (with_key, unlimited, keyless):
+        await engine.close()

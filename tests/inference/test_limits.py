@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from recollect.errors import Misconfigured, Unavailable
 from recollect.inference import breaker, retry
 from recollect.inference.breaker import Breaker
-from recollect.inference.failures import Throttled, Transient
+from recollect.inference.failures import Silent, Throttled, Transient, Unreachable
 from recollect.inference.fair_queue import FairQueue
+from recollect.inference.limits import Limits, Pace, Turn
 from recollect.inference.retry import Retry
 from tests.llm_servers import QuickClock
 
@@ -122,6 +123,38 @@ async def test_what_does_not_pass_is_not_tried_again() -> None:
     assert flaky.asked == 1
 
 
+async def test_who_is_hurried_does_not_wait_for_a_server_that_is_not_there() -> None:
+    clock, flaky = QuickClock(), Flaky(Unreachable("refused"))
+    with pytest.raises(Unreachable):
+        await Retry(clock).run(flaky, PLENTY, hurried=True)
+    assert (flaky.asked, clock.waits) == (1, [])
+    assert await Retry(clock).run(Flaky(Transient("hiccup")), PLENTY, hurried=True) == "done"
+    assert await Retry(clock).run(Flaky(Unreachable("refused")), PLENTY) == "done"
+
+
+class NoRoom:
+    """As many requests of other processes are under way as may be, for ever."""
+
+    async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
+        return None
+
+    async def end(self, turn: Turn) -> None:
+        raise AssertionError("there was no turn")
+
+    async def postpone(self, model: str, seconds: float) -> None:
+        raise AssertionError("nobody asked for a pause")
+
+
+async def test_whoever_finds_no_room_in_its_time_is_told_so_and_leaves_the_queue() -> None:
+    clock = QuickClock()
+    pace = Pace("the model", Limits(per_second=1, at_once=1), NoRoom(), clock)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="the model has as many requests under way as it may have"):
+            async with asyncio.timeout(60), pace.turn("one", pace.arrive(), within=3.0):
+                raise AssertionError("nobody is let through")
+    assert sum(clock.waits) < 6.0
+
+
 def state(circuit: Breaker) -> str:
     return circuit.state
 
@@ -155,6 +188,21 @@ def test_a_breaker_opens_half_opens_and_closes() -> None:
     assert state(circuit) == "closed"
     fail(circuit)
     assert state(circuit) == "closed"
+
+
+def test_a_breaker_may_open_after_less_of_silence() -> None:
+    circuit = Breaker("the model", QuickClock(), silences_to_open=2)
+    for _ in range(3):
+        with pytest.raises(Silent), attempted(circuit):
+            raise Silent("nothing came")
+        assert state(circuit) == "closed"
+        fail(circuit)
+        with attempted(circuit):
+            pass
+    for _ in range(2):
+        with pytest.raises(Silent), attempted(circuit):
+            raise Silent("nothing came")
+    assert state(circuit) == "open"
 
 
 def test_a_breaker_whose_trial_fails_opens_again() -> None:

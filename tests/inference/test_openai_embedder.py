@@ -1,5 +1,6 @@
 """OpenAI's embeddings through its SDK: unit vectors in order, in batches, paid by the namespace."""
 
+import socket
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Misconfigured, Unavailable
 from recollect.inference import openai_embedder
-from recollect.inference.openai_embedder import OpenAiEmbedder
+from recollect.inference.openai_embedder import OpenAiEmbedder, Patience
 from recollect.inference.providers import Providers
-from tests.llm_servers import Failure, ProviderServer, QuickClock, Raw, Truncated, embedding, provider_server
+from tests.llm_servers import Failure, ProviderServer, QuickClock, Raw, Silence, Truncated, embedding, provider_server
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -48,7 +49,7 @@ async def test_many_texts_go_in_batches_that_wait_for_their_turn(
     embedder: OpenAiEmbedder, provider: ProviderServer, clock: QuickClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openai_embedder, "TEXTS_PER_REQUEST", 10)
-    monkeypatch.setattr(openai_embedder, "DOCUMENTS_SECONDS", 600)
+    monkeypatch.setattr(openai_embedder, "DOCUMENTS", Patience(seconds=600, one_try=20))
     texts = [f"text number {n}" for n in range(61)]
     vectors = await embedder.embed_documents(texts)
     assert np.allclose(vectors[60], embedding(texts[60]), atol=1e-6)
@@ -84,3 +85,29 @@ async def test_vectors_of_another_size_are_refused(embedder: OpenAiEmbedder, pro
 async def test_without_a_key_the_error_names_the_setting(engine: Engine, namespace: str) -> None:
     with pytest.raises(Misconfigured, match="set RECOLLECT_OPENAI_API_KEY"):
         await engine.providers.embedder(namespace).embed_query("hello")
+
+
+async def test_a_search_does_not_wait_for_a_provider_that_refuses_the_connection(
+    engine: Engine, provider: ProviderServer, clock: QuickClock, namespace: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    settings = provider.configure(engine.settings, openai_base_url=f"http://127.0.0.1:{port}/v1")
+    embedder = Providers(settings, engine.spending, engine.pacing, clock).embedder(namespace)
+    with pytest.raises(Unavailable, match="OpenAI cannot be reached"):
+        await embedder.embed_query("hello")
+    assert clock.waits == []
+
+
+async def test_only_the_first_search_waits_for_a_provider_that_is_silent(
+    embedder: OpenAiEmbedder, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_embedder, "QUERY", Patience(seconds=3.0, one_try=0.1))
+    provider.answer = lambda asked: Silence()
+    with pytest.raises(Unavailable, match="did not answer in time"):
+        await embedder.embed_query("hello")
+    asked = len(provider.requests)
+    assert asked > 1
+    with pytest.raises(Unavailable, match="is left alone for now"):
+        await embedder.embed_query("hello")
+    assert len(provider.requests) == asked

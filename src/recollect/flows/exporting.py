@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 
-from recollect import checks
+from recollect.flows.forget import USER, Forget, Target
 from recollect.language import controls
 from recollect.memory.records import KINDS, Records
 from recollect.storage.database import Database
@@ -18,18 +18,20 @@ END = "end"
 class Exporting:
     """Writes out one moment of a namespace, while others go on writing."""
 
-    def __init__(self, database: Database, records: Records) -> None:
+    def __init__(self, database: Database, records: Records, forget: Forget) -> None:
         self._database = database
         self._records = records
+        self._forget = forget
 
     async def lines(self, namespace: str, user_id: str | None = None) -> AsyncIterator[str]:
         """A header, one line for each record, and a last line that counts them; few are in memory at a time.
 
         Of a user: sessions with their messages and summaries, memories with their history, resources, and the insights
-        that come from the user's messages alone. Nothing else belongs to anybody.
+        that come from the user's messages alone. Nothing else belongs to anybody. NotFound if the user has nothing.
         """
         if user_id is not None:
-            checks.identifier(user_id, "user")
+            # A misspelt name would look like a user who has nothing.
+            await self._forget.count(namespace, Target(USER, user_id))
         yield _line({"kind": FORMAT, "version": VERSION, "namespace": namespace, "user": user_id})
         count = 0
         async with self._database.snapshot(namespace) as db:

@@ -72,7 +72,9 @@ class Indexer:
                 raise
             except RecollectError as problem:
                 # A namespace whose budget is spent, or whose provider is down, must not keep the others waiting.
-                _log.warning("Indexing of namespace %s is interrupted: %s", namespace, problem)
+                # Its name is a field of the log: a program without logging prints the sentence alone, and may not tell
+                # its user of another namespace.
+                _log.warning("Indexing of a namespace is interrupted: %s", problem, extra={"namespace": namespace})
                 failure = problem
         if failure is not None and done == 0:
             raise failure

@@ -105,4 +105,6 @@ class Maintenance:
                         self._touched.add(namespace)
                 except RecollectError as problem:
                     self._touched.add(namespace)
-                    _log.warning("Tending the vectors of namespace %s is put off: %s", namespace, problem)
+                    _log.warning(
+                        "The vectors of a namespace are looked after later: %s", problem, extra={"namespace": namespace}
+                    )

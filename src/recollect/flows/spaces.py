@@ -105,9 +105,9 @@ class Spaces:
         if model is not None and embedder is None and model not in self._warned:
             self._warned.add(model)
             _log.warning(
-                "The model %s of namespace %s cannot be used here, so words alone decide: `recollect doctor` says more",
+                "The embedding model %s cannot be used here, so words alone decide: `recollect doctor` says more",
                 model,
-                namespace,
+                extra={"namespace": namespace},
             )
         return embedder
 

@@ -25,9 +25,9 @@ class Spending:
             if not await self._usage.reserve(tx, day, tokens, self.daily_tokens):
                 spent = await self._usage.spent(tx, day)
                 raise BudgetSpent(
-                    f"The token budget of {day} for namespace {purpose.namespace} does not allow this: {spent:,} of "
-                    f"{self.daily_tokens:,} are spent or set aside, and {purpose.feature} with {purpose.model} may "
-                    f"take {tokens:,}. Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."
+                    f"The token budget of {day} does not allow this: {spent:,} of {self.daily_tokens:,} are spent or "
+                    f"set aside, and {purpose.feature} with {purpose.model} may take {tokens:,}. "
+                    "Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."
                 )
         return Reservation(purpose, day, tokens)
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from recollect.errors import Unavailable
-from recollect.inference.failures import Throttled, Transient
+from recollect.inference.failures import Silent, Throttled, Transient
 from recollect.inference.limits import Clock
 
 FAILURES_TO_OPEN = 8
@@ -18,13 +18,16 @@ class Breaker:
     """Closed, it lets everyone through; open, nobody; half-open, one, whose luck decides.
 
     A request that was let in keeps its retries, whatever happens to the circuit meanwhile. Only failures of the
-    provider count: one that asks us to wait is there, and so is one that refuses a request.
+    provider count: one that asks us to wait is there, and so is one that refuses a request. Silence costs whoever asks
+    the most time, so that less of it may be enough to open.
     """
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, silences_to_open: int = FAILURES_TO_OPEN) -> None:
         self._name = name
         self._clock = clock
+        self._silences_to_open = silences_to_open
         self._failures = 0
+        self._silences = 0
         self._opened_at: float | None = None
         self._trying = False
 
@@ -56,8 +59,8 @@ class Breaker:
             yield
         except Throttled:
             raise
-        except Transient:
-            self._failed(trying)
+        except Transient as problem:
+            self._failed(trying, problem)
             raise
         else:
             self._succeeded(trying, began)
@@ -73,16 +76,17 @@ class Breaker:
         self._trying = True
         return True
 
-    def _failed(self, trying: bool) -> None:
+    def _failed(self, trying: bool, problem: Transient) -> None:
         if self._opened_at is None or trying:
             self._failures += 1
-            if trying or self._failures >= FAILURES_TO_OPEN:
+            self._silences += isinstance(problem, Silent)
+            if trying or self._failures >= FAILURES_TO_OPEN or self._silences >= self._silences_to_open:
                 self._opened_at = self._clock.now()
 
     def _succeeded(self, trying: bool, began: float) -> None:
         # One that began before the circuit opened says nothing about now.
         if self._opened_at is None or trying or began > self._opened_at:
-            self._failures = 0
+            self._failures = self._silences = 0
             self._opened_at = None
 
     def _left(self) -> float:

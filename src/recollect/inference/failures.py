@@ -21,6 +21,14 @@ class Transient(Unavailable):
         """The answer was lost on its way, so the provider may have done the work."""
 
 
+class Unreachable(Transient):
+    """Nobody listens there, which is known at once."""
+
+
+class Silent(Transient):
+    """Nothing came in the time that one attempt has."""
+
+
 class Throttled(Transient):
     """The provider asks us to wait, which is all that is needed."""
 
@@ -54,14 +62,14 @@ class Provider:
             f"{self.name} needs the package {self.package}: install it with `pip install 'recollect[llm]'`."
         )
 
-    def unreachable(self, *, perhaps_billed: bool) -> Transient:
-        return Transient(
+    def unreachable(self, category: type[Transient] = Transient, *, perhaps_billed: bool = False) -> Transient:
+        return category(
             f"{self.name} cannot be reached. Try again later; is {self.url_setting} right, if it is set?",
             perhaps_billed=perhaps_billed,
         )
 
     def silent(self) -> Transient:
-        return Transient(f"{self.name} did not answer in time. Try again later.", perhaps_billed=True)
+        return Silent(f"{self.name} did not answer in time. Try again later.", perhaps_billed=True)
 
     def unreadable(self) -> Transient:
         return Transient(

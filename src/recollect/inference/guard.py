@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from recollect.errors import RecollectError, Unavailable
-from recollect.inference.breaker import Breaker
+from recollect.inference.breaker import FAILURES_TO_OPEN, Breaker
 from recollect.inference.failures import Throttled, Transient
 from recollect.inference.limits import Clock, Pace
 from recollect.inference.meter import Meter, Purpose, Tokens
@@ -20,15 +20,24 @@ _Request = Callable[[], Awaitable[tuple[_Answer, Tokens]]]
 class Guard:
     """Asks one model: no faster than its limits, again after what may pass, not at all while it is down or unpaid."""
 
-    def __init__(self, model_id: str, pace: Pace, meter: Meter, clock: Clock) -> None:
+    def __init__(
+        self, model_id: str, pace: Pace, meter: Meter, clock: Clock, silences_to_open: int = FAILURES_TO_OPEN
+    ) -> None:
         self._model_id = model_id
         self._meter = meter
         self._pace = pace
         self._retry = Retry(clock)
-        self._breaker = Breaker(model_id, clock)
+        self._breaker = Breaker(model_id, clock, silences_to_open)
 
     async def ask(
-        self, namespace: str, feature: str, most_tokens: int, seconds: float, request: _Request[_Answer]
+        self,
+        namespace: str,
+        feature: str,
+        most_tokens: int,
+        seconds: float,
+        request: _Request[_Answer],
+        *,
+        hurried: bool = False,
     ) -> _Answer:
         """The answer to a request that takes so many tokens at most; every attempt is paid for by itself.
 
@@ -38,7 +47,8 @@ class Guard:
         arrival = self._pace.arrive()
         with self._breaker.request() as trying:
             paid = partial(self._paid, purpose, most_tokens, request)
-            return await self._retry.run(partial(self._attempt, namespace, arrival, seconds, trying, paid), seconds)
+            attempt = partial(self._attempt, namespace, arrival, seconds, trying, paid)
+            return await self._retry.run(attempt, seconds, hurried=hurried)
 
     async def _attempt(
         self, namespace: str, arrival: int, seconds: float, trying: bool, paid: Callable[[], Awaitable[_Answer]]

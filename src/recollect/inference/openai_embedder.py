@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,20 @@ TEXTS_PER_REQUEST = 256
 TOKENS_PER_REQUEST = 100_000
 TOKENS_PER_TEXT = 8_000
 
-# However often it is tried: whoever searches waits, and whoever indexes keeps others from deleting meanwhile. One try
-# ends before that, so that it counts as a failure of the provider.
-QUERY_SECONDS = 10.0
-DOCUMENTS_SECONDS = 25.0
-SHARE_OF_ONE_TRY = 0.8
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for a request, however often it is tried, and for one try."""
+
+    seconds: float
+    one_try: float
+
+
+# Whoever searches waits, and words can answer; an answer that is late is often quick when it is asked for again.
+QUERY = Patience(seconds=3.0, one_try=1.2)
+
+# Whoever indexes keeps others from deleting meanwhile.
+DOCUMENTS = Patience(seconds=25.0, one_try=20.0)
 
 
 class OpenAiEmbedder:
@@ -48,25 +58,25 @@ class OpenAiEmbedder:
         self._namespace = namespace
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return await self._within(DOCUMENTS_SECONDS, texts)
+        return await self._embed(texts, DOCUMENTS)
 
     async def embed_query(self, text: str) -> Vector:
-        return (await self._within(QUERY_SECONDS, [text]))[0]
+        return (await self._embed([text], QUERY, hurried=True))[0]
 
-    async def _within(self, seconds: float, texts: Sequence[str]) -> list[Vector]:
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._embed(texts, seconds)
-        except TimeoutError:
-            raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
-
-    async def _embed(self, texts: Sequence[str], seconds: float) -> list[Vector]:
-        client = await self._sdk.client()
+    async def _embed(self, texts: Sequence[str], patience: Patience, *, hurried: bool = False) -> list[Vector]:
+        client = await self._sdk.client()  # the first time a second, which is not the provider's
         vectors: list[Vector] = []
-        for batch in _batches([_shortened(text) for text in texts]):
-            most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
-            request = partial(self._request, client, batch, most, seconds * SHARE_OF_ONE_TRY)
-            vectors += await self._guard.ask(self._namespace, FEATURE, most, seconds, request)
+        try:
+            async with asyncio.timeout(patience.seconds):
+                for batch in _batches([_shortened(text) for text in texts]):
+                    most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
+                    request = partial(self._request, client, batch, most, patience.one_try)
+                    vectors += await self._guard.ask(
+                        self._namespace, FEATURE, most, patience.seconds, request, hurried=hurried
+                    )
+        except TimeoutError:
+            late = f"{self.model_id} did not answer within {patience.seconds:g} s. Try again later."
+            raise Unavailable(late) from None
         return vectors
 
     async def _request(

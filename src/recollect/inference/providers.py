@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from recollect.errors import Misconfigured
 from recollect.inference.anthropic_llm import AnthropicWriter
+from recollect.inference.breaker import FAILURES_TO_OPEN
 from recollect.inference.failures import ANTHROPIC, OPENAI
 from recollect.inference.guard import Guard
 from recollect.inference.limits import Clock, Limits, Pace, SystemClock, Turns
@@ -17,6 +18,9 @@ from recollect.settings import Settings
 
 # The contract's rate; as many at once as can be under way at that rate while each of them is slow.
 EMBEDDINGS = Limits(per_second=3, at_once=30)
+
+# Both attempts of one search: those that follow need not wait as long.
+SILENT_EMBEDDINGS_TO_OPEN = 2
 
 CLOCK: Clock = SystemClock()
 
@@ -56,17 +60,18 @@ class Providers:
 
     def embedder(self, namespace: str) -> OpenAiEmbedder:
         """OpenAI's embeddings, on the account of a namespace."""
-        return OpenAiEmbedder(self._openai, self._guard(MODEL_ID, EMBEDDINGS), namespace)
+        guard = self._guard(MODEL_ID, EMBEDDINGS, SILENT_EMBEDDINGS_TO_OPEN)
+        return OpenAiEmbedder(self._openai, guard, namespace)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._openai.close()
         await self._anthropic.close()
 
-    def _guard(self, model_id: str, limits: Limits) -> Guard:
+    def _guard(self, model_id: str, limits: Limits, silences_to_open: int = FAILURES_TO_OPEN) -> Guard:
         if model_id not in self._guards:
             pace = Pace(self._served(model_id), limits, self._turns, self._clock)
-            self._guards[model_id] = Guard(model_id, pace, self._meter, self._clock)
+            self._guards[model_id] = Guard(model_id, pace, self._meter, self._clock, silences_to_open)
         return self._guards[model_id]
 
     def _served(self, model_id: str) -> str:

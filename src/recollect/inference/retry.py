@@ -4,7 +4,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from recollect.inference.failures import Throttled, Transient
+from recollect.inference.failures import Throttled, Transient, Unreachable
 from recollect.inference.limits import Clock
 
 ATTEMPTS = 4
@@ -27,14 +27,19 @@ class Retry:
         self._clock = clock
         self._chance = chance
 
-    async def run(self, request: Callable[[], Awaitable[_Result]], seconds: float) -> _Result:
-        """The result of the first attempt that succeeds, or the failure after which nothing is left to try."""
+    async def run(self, request: Callable[[], Awaitable[_Result]], seconds: float, *, hurried: bool = False) -> _Result:
+        """The result of the first attempt that succeeds, or the failure after which nothing is left to try.
+
+        Who is hurried does not wait for a server that is not there.
+        """
         until = self._clock.now() + seconds
         failures = repeats = 0
         while True:
             try:
                 return await request()
             except Transient as problem:
+                if hurried and isinstance(problem, Unreachable):
+                    raise
                 failures += not isinstance(problem, Throttled)
                 repeats += 1
                 pause = self._pause(repeats, problem.retry_after)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from recollect import tasks
-from recollect.inference.failures import Provider
+from recollect.inference.failures import Provider, Silent, Unreachable
 
 # Servers of one's own often want no key, and the SDKs want one.
 _NO_KEY = "none"
@@ -72,12 +72,15 @@ class Sdk:
             headers = problem.response.headers
             raise self._provider.status(problem.status_code, headers, said, self._account.secret()) from None
         except sdk.APITimeoutError as problem:
-            if isinstance(problem.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-                raise self._provider.unreachable(perhaps_billed=False) from None
+            if isinstance(problem.__cause__, httpx2.ConnectTimeout):
+                raise self._provider.unreachable(Silent) from None
+            if isinstance(problem.__cause__, httpx2.PoolTimeout):
+                raise self._provider.unreachable() from None
             raise self._provider.silent() from None
         except sdk.APIConnectionError as problem:
-            never_asked = isinstance(problem.__cause__, httpx2.ConnectError)
-            raise self._provider.unreachable(perhaps_billed=not never_asked) from None
+            if isinstance(problem.__cause__, httpx2.ConnectError):
+                raise self._provider.unreachable(Unreachable) from None
+            raise self._provider.unreachable(perhaps_billed=True) from None
         except (sdk.APIError, httpx2.HTTPError, ValueError):
             raise self._provider.unreadable() from None
 

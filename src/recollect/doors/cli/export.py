@@ -11,7 +11,6 @@ from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid
-from recollect.flows.forget import USER, Target
 
 STANDARD = Path("-")
 
@@ -32,9 +31,6 @@ def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) ->
 
 async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: str | None) -> int:
     namespace = namespace or engine.settings.namespace
-    if user is not None:
-        # A misspelt name would look like a user who has nothing.
-        await engine.forget.count(namespace, Target(USER, user))
     count = 0
     async for line in engine.exporting.lines(namespace, user):
         file.write(line.encode() + b"\n")
