@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import tasks
+from recollect import forks, tasks
 from recollect.errors import Misconfigured
 from recollect.inference import wordpiece
 from recollect.inference.embedder import Closed
@@ -205,7 +204,7 @@ class _Network:
     @classmethod
     def of(cls, file: ModelFile, threads: int) -> _Network:
         """The one that others in this process use already, or a new one."""
-        with _LOADING:
+        with forks.importing():
             network = _IN_USE.get((file, threads))
             if network is None:
                 network = _IN_USE[file, threads] = cls._load(file, threads)
@@ -242,14 +241,13 @@ class _Network:
 
 # A hundred megabytes each: engines in one process share them.
 _IN_USE: WeakValueDictionary[tuple[ModelFile, int], _Network] = WeakValueDictionary()
-_LOADING = Lock()
 
 
 def _forget_networks() -> None:
-    """A child has none of its parent's threads: a lock that one of them held would stay locked for ever."""
-    global _LOADING, _IN_USE
+    """A child has none of its parent's threads, and onnxruntime's are part of a network."""
+    global _IN_USE
     inherited = list(_IN_USE.values())
-    _LOADING, _IN_USE = Lock(), WeakValueDictionary()
+    _IN_USE = WeakValueDictionary()
     if "onnxruntime" in sys.modules:
         _end_without_onnxruntime(inherited)
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from pydantic import SecretStr
 
-from recollect import tasks
+from recollect import forks, tasks
 from recollect.inference.failures import Provider, Silent, Unreachable
 
 # Servers of one's own often want no key, and the SDKs want one.
@@ -52,7 +53,7 @@ class Sdk:
         if self._client is None:
             options = self._account.client_options()
             try:
-                sdk = await tasks.in_thread(import_module, self._provider.package)
+                sdk = await tasks.in_thread(_import, self._provider.package)
             except ModuleNotFoundError:
                 raise self._provider.without_package() from None
             if self._client is None:
@@ -96,3 +97,8 @@ def _sentence(problem: Any) -> str:
     error = body.get("error", body)
     said = error.get("message") if isinstance(error, dict) else None
     return said if isinstance(said, str) and said else str(problem.message)
+
+
+def _import(package: str) -> ModuleType:
+    with forks.importing():
+        return import_module(package)
