@@ -19,7 +19,7 @@ endif
 # A short form of the long targets, to see that they run: make fuzz QUICK=1
 ifdef QUICK
 export RECOLLECT_BENCH_QUICK := 1
-FUZZ_OPTIONS := --minutes 0.5 --cases 20
+FUZZ_OPTIONS := --minutes 4 --cases 90
 SOAK_OPTIONS := --seconds 30 --users 14
 BENCH_OPTIONS := --out .tools/quick-benchmarks.md
 LOCK := .tools/quick.lock
