@@ -16,6 +16,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent, TextResourceContents, Tool
 
+# What does not depend on how a server is reached is asked once.
+ONE_TRANSPORT = pytest.mark.parametrize("mcp", ["http"], indirect=True)
+
 RECOLLECT = Path(sys.executable).with_name("recollect")
 
 SECONDS = 60

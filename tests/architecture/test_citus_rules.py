@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import recollect
 from recollect.engine import Engine
 from recollect.storage.sql import read_blocks
@@ -53,7 +51,9 @@ async def tables(engine: Engine) -> set[str]:
         rows = await connection.fetch(
             "select relname from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
         )
-    return {row["relname"] for row in rows} - NOT_DISTRIBUTED
+    found = {row["relname"] for row in rows}
+    assert found > NOT_DISTRIBUTED | DERIVED | BEFORE_NAMESPACE
+    return found - NOT_DISTRIBUTED
 
 
 async def test_every_table_starts_with_namespace_and_has_a_primary_key(engine: Engine) -> None:
@@ -87,6 +87,7 @@ async def test_every_key_leads_with_namespace(engine: Engine) -> None:
             where x.indisunique and c.relnamespace = 'public'::regnamespace
             """
         )
+    assert {row["on_table"] for row in rows} > await tables(engine)
     for row in rows:
         if row["on_table"] not in NOT_DISTRIBUTED:
             assert row["leads"] == "namespace", (row["on_table"], row["name"])
@@ -125,24 +126,28 @@ async def test_every_statement_names_namespace_for_every_table_it_touches(engine
             assert insert.split(",")[0].strip() == "namespace", f"{name} does not insert namespace first"
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_uses_nothing_that_citus_refuses(name: str) -> None:
-    sql = without_comments(STATEMENTS[name]).lower()
-    assert not re.search(r"\bmerge\b", sql)
-    assert "pg_advisory" not in sql
+def test_no_statement_uses_anything_that_citus_refuses() -> None:
+    for name, text in STATEMENTS.items():
+        check_for_what_citus_refuses(name, without_comments(text).lower())
+
+
+def check_for_what_citus_refuses(name: str, sql: str) -> None:
+    assert not re.search(r"\bmerge\b", sql), name
+    assert "pg_advisory" not in sql, name
     for assignment in re.findall(r"do update\s+set(.*?)(?:where|returning|;|$)", sql, re.S):
         assert not re.search(r"\w+\s*\(", assignment), f"{name} calls a function in DO UPDATE SET"
     for values in re.findall(r"\bvalues\b(.*?)(?:on conflict|returning|;|$)", sql, re.S):
         assert "select" not in values, f"{name} has a subquery inside VALUES"
     for returned in re.findall(r"\breturning\b(.*?)(?:;|\)\s|$)", sql, re.S):
-        assert not re.search(r"\b(now|clock_timestamp|random|gen_random_uuid)\s*\(", returned)
+        assert not re.search(r"\b(now|clock_timestamp|random|gen_random_uuid)\s*\(", returned), name
 
 
-@pytest.mark.parametrize("name", MIGRATIONS)
-def test_a_migration_makes_no_trigger(name: str) -> None:
-    assert "trigger" not in without_comments(MIGRATIONS[name]).lower()
+def test_no_migration_makes_a_trigger() -> None:
+    assert MIGRATIONS
+    assert [name for name, text in MIGRATIONS.items() if "trigger" in without_comments(text).lower()] == []
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
-def test_a_violation_is_not_recognised_by_the_name_of_a_constraint(path: Path) -> None:
-    assert "constraint_name" not in path.read_text()
+def test_no_violation_is_recognised_by_the_name_of_a_constraint() -> None:
+    sources = list(PACKAGE.rglob("*.py"))
+    assert sources
+    assert [path.name for path in sources if "constraint_name" in path.read_text()] == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.checks import MAX_TEXT_BYTES
-from tests.mcp_servers import McpClient
+from tests.mcp_servers import ONE_TRANSPORT, McpClient
 
 BAD_PARAMETER = "Parameter validation failed"
 NOT_FOUND = "Resource not found"
@@ -133,6 +133,7 @@ def problem_of(mcp: McpClient, tool: str, arguments: dict[str, Any]) -> dict[str
     return problem
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(("tool", "bad", "named"), BAD, ids=[f"{tool}-{named.split(',')[0]}" for tool, _, named in BAD])
 def test_a_bad_value_is_refused(mcp: McpClient, tool: str, bad: dict[str, Any], named: str) -> None:
     problem = problem_of(mcp, tool, GOOD[tool] | bad)
@@ -140,6 +141,7 @@ def test_a_bad_value_is_refused(mcp: McpClient, tool: str, bad: dict[str, Any], 
     assert named in problem["details"]
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize("tool", GOOD)
 def test_an_unknown_parameter_is_refused_by_its_name(mcp: McpClient, tool: str) -> None:
     problem = problem_of(mcp, tool, GOOD[tool] | {"colour": "red"})
@@ -153,6 +155,7 @@ def test_every_missing_parameter_is_named(mcp: McpClient, tool: str) -> None:
     assert problem["details"] == "; ".join(f"{name} is required" for name in GOOD[tool])
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize("unknown", [2**40, -1, 0, 2**80])
 def test_unknown_sources_are_named(mcp: McpClient, unknown: int) -> None:
     problem = problem_of(mcp, "compress_to_l2_insight", {"content": "text", "source_ids": [unknown]})
@@ -164,6 +167,7 @@ def test_an_unknown_tool_is_an_error(mcp: McpClient) -> None:
     assert "Unknown tool: nothing" in mcp.refused("nothing")
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("tool", "bad", "named"),
     [

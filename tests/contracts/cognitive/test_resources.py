@@ -6,7 +6,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from tests.mcp_servers import McpClient
+from tests.mcp_servers import ONE_TRANSPORT, McpClient
 
 
 def days() -> dict[str, date]:
@@ -59,12 +59,14 @@ def test_a_query_is_natural_text_however_it_is_encoded(
     assert insight["id"] in [each["id"] for each in found]
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize("query", ["the {} gate", "C# {}", "/{}", "..{}", "{}: what?"])
 def test_a_query_need_not_be_encoded(mcp: McpClient, word: str, insight: dict[str, Any], query: str) -> None:
     found = contents(mcp, f"memory://l2-insights?query={query.format(word)}&top_k=2")
     assert insight["id"] in [each["id"] for each in found]
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("parameters", "is_there"),
     [
@@ -146,6 +148,7 @@ def test_raw_dialogue_is_read_by_session_speaker_and_order(mcp: McpClient, word:
         assert [each["id"] for each in of_one] == ids[1:2]
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("start", "end", "is_there"),
     [
@@ -177,6 +180,7 @@ def test_a_resource_is_read_afresh_each_time(mcp: McpClient, word: str) -> None:
     assert len(contents(mcp, uri)) == 1
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("uri", "named"),
     [

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from recollect import ContextService, MemoryManager, Settings
-from tests.mcp_servers import McpClient, environment
+from tests.mcp_servers import ONE_TRANSPORT, McpClient, environment
 
 CONVERSATION = ["id", "user_id", "title", "created_at", "updated_at"]
 MESSAGE = ["id", "conversation_id", "role", "content", "metadata", "created_at"]
@@ -115,6 +115,7 @@ def test_an_unknown_conversation_is_the_contracts_error(mcp: McpClient, tool: st
     assert mcp.refused(tool, conversation_id="xyz", **words) == "Error: Conversation xyz not found"
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize("tool", ["fetch_chat_history", "list_conversations"])
 @pytest.mark.parametrize("limit", [0, -1, 101, 10**30])
 def test_a_limit_outside_its_range_is_refused(mcp: McpClient, tool: str, limit: int) -> None:
@@ -122,15 +123,18 @@ def test_a_limit_outside_its_range_is_refused(mcp: McpClient, tool: str, limit: 
     assert mcp.refused(tool, limit=limit, **owner) == f"Error: limit must be between 1 and 100, not {limit}"
 
 
+@ONE_TRANSPORT
 def test_a_limit_may_be_any_json_integer(mcp: McpClient) -> None:
     assert mcp.ok("list_conversations", user_id="nobody", limit=5.0) == []
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize("limit", ["5", 5.5, True, [5], {"limit": 5}])
 def test_a_limit_of_another_type_is_refused(mcp: McpClient, limit: Any) -> None:
     assert mcp.refused("list_conversations", user_id="u", limit=limit) == "Error: limit must be a whole number"
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("given", "named"),
     [
@@ -152,6 +156,7 @@ def test_a_bad_interaction_is_refused_and_nothing_is_stored(
     assert mcp.ok("fetch_chat_history", conversation_id=conversation["id"])["messages"] == []
 
 
+@ONE_TRANSPORT
 @pytest.mark.parametrize(
     ("tool", "named"),
     [
