@@ -200,12 +200,11 @@ _SHORTEST_VECTOR, _LONGEST_VECTOR = 1e-18, 1e18
 _ALL_ZEROS = "[" + ",".join(["0.0"] * EMBEDDING_DIMENSIONS) + "]"
 
 
-def _json(value: object, name: str) -> str:
-    if _has_many_values(value):
-        raise Invalid(f"{name} holds more than {MAX_METADATA_VALUES:,} values: keep less in it")
+def storable_json(value: object, name: str) -> str:
+    """JSON of any size that PostgreSQL can hold and answers can show, as the text that PostgreSQL will store."""
     try:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
-        size = len(encoded.encode())
+        encoded.encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise Invalid(f"{name} is not JSON: {problem}") from problem
     if "\\u0000" in encoded and _has_nul(value):
@@ -214,7 +213,14 @@ def _json(value: object, name: str) -> str:
         raise Invalid(f"{name} is nested deeper than {MAX_METADATA_DEPTH} levels: make it flatter")
     if not _has_text_keys(value):
         raise Invalid(f"{name} must be a JSON object, and JSON has text keys only: turn the others into text")
-    if size > MAX_METADATA_BYTES:
+    return encoded
+
+
+def _json(value: object, name: str) -> str:
+    if _has_many_values(value):
+        raise Invalid(f"{name} holds more than {MAX_METADATA_VALUES:,} values: keep less in it")
+    encoded = storable_json(value, name)
+    if len(encoded.encode()) > MAX_METADATA_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     return encoded
 

@@ -344,7 +344,7 @@ BAD_LINES = {
     "a NUL character": (
         '{"kind": "episode", "id": 7, "query": "\\u0000", "reward": 1, "reflection": "r", '
         '"created_at": "2024-01-01T00:00:00Z"}',
-        "Unicode",
+        "query holds a NUL character",
     ),
     "a reference to nothing": (
         '{"kind": "judge_score", "judgement_id": 4, "document_id": 5, "judge1_score": 0, "judge1_reason": "", '
@@ -366,6 +366,59 @@ async def test_a_line_that_cannot_be_taken_is_refused_alone(engine: Engine, name
         assert reason in reasons[f"line {number}"], name
     assert report.added == {"document": 2}
     assert (await exported(engine, other))[1:] == lines[1:]
+
+
+NO_DOOR_WOULD = (
+    ("session", "id", "s" * 256, "id is longer than 255 characters"),
+    ("session", "id", "chat:1@0123456789abcdef", "id is that of a gateway chat of another user"),
+    ("session", "user_id", "", "user_id is empty"),
+    ("session", "metadata", [1], "metadata must be a JSON object"),
+    ("session", "next_position", -1, "next_position must be between 0 and"),
+    ("session", "next_position", 2**50, "next_position must be between 0 and"),
+    ("session", "window_start", -1, "window_start must be between 0 and"),
+    ("session", "window_start", 5, "window_start must not be above next_position"),
+    ("session", "window_strategy", "newest", "window_strategy must be one of sliding_window, token_threshold"),
+    ("session", "window_max_messages", 0, "window_max_messages must be a whole number greater than 0"),
+    ("session", "window_max_tokens", 2**31, "window_max_tokens must be a whole number of 32 bits"),
+    ("session", "created_at", "0001-01-01T00:00:00+14:00", "created_at must be a moment"),
+    ("message", "position", -1, "position must be between 0 and"),
+    ("message", "position", 1, "position must be below 1, the next_position of its session"),
+    ("message", "content", " ", "content is empty"),
+    ("message", "role", "", "role is empty"),
+    ("message", "metadata", {"a": "\x00"}, "metadata holds a NUL character"),
+    ("message", "metadata", json.loads("[" * 200 + "]" * 200), "metadata is nested deeper"),
+    ("document", "embedding", [1e39] * 1536, "embedding must hold finite numbers that fit 32 bits"),
+    ("document", "embedding", [10**400] * 1536, "embedding must be a list of numbers"),
+    ("document", "metadata", "x", "metadata must be a JSON object"),
+    ("memory", "category", "dream", "category must be one of semantic, episodic, fact, preference"),
+    ("memory", "metadata", [], "metadata must be a JSON object"),
+    ("memory", "user_id", None, "needs one of them"),
+    ("memory", "session_id", "s" * 256, "session_id is longer than 255 characters"),
+    ("memory_history", "event", "dream", "event must be one of create, update"),
+    ("memory_history", "number", 0, "number must be between 1 and"),
+    ("episode", "reward", 1.5, "reward must be a number between -1.0 and 1.0"),
+    ("graph_node", "name", "n" * 256, "name is longer than 255 characters"),
+    ("graph_node", "properties", [], "properties must be a JSON object"),
+    ("working_item", "importance", 7, "importance must be a number between 0.0 and 1.0"),
+)
+
+
+async def test_what_no_door_would_store_is_refused_with_its_line_and_field(engine: Engine, namespace: str) -> None:
+    await engine.remember.turn(namespace, Turn("talk", (Line("user", "hello"),), opens_for="ann"))
+    await engine.remember.document(namespace, "one", None, None)
+    await engine.memories.add(namespace, "Ann likes tea", "preference", Holder("ann"))
+    await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
+    await engine.cognition.update_working(namespace, "the anchor")
+    await engine.graph.add_node(namespace, "Person", "Ann")
+    lines = await exported(engine, namespace)
+    places = {json.loads(line)["kind"]: number for number, line in enumerate(lines)}
+    for kind, field, value, reason in NO_DOOR_WOULD:
+        bad = lines.copy()
+        bad[places[kind]] = json.dumps({**json.loads(lines[places[kind]]), field: value})
+        report = await imported(engine, bad, f"test-{uuid4()}")
+        told = {refusal.place: refusal.reason for refusal in report.refusals}
+        assert reason in told[f"line {places[kind] + 1}"], (kind, field)
+        assert report.added[kind] == 0
 
 
 async def test_a_file_without_its_end_is_reported(engine: Engine, namespace: str) -> None:

@@ -17,6 +17,7 @@ _BANDS = (
     (0.80, "substantial"),
     (1.00, "almost perfect"),
 )
+NAMES = (_POOR, *(name for _, name in _BANDS))
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:

@@ -1,10 +1,10 @@
 """The lines of an import: read one at a time, and checked before anything of them is stored."""
 
 import json
-import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -105,27 +105,45 @@ def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
         raise Invalid(f"a {fields['kind']} has no field {', '.join(sorted(unknown))}")
     for name, column in columns.items():
         value = fields[name]
-        if value is None:
-            if not column.optional:
-                raise Invalid(f"{name} must not be null")
-        elif column.type in _FORMS:
-            what, fits = _FORMS[column.type]
-            if not fits(value):
-                raise Invalid(f"{name} must be {what}")
+        if value is not None:
+            _check_value(value, column)
+        elif not column.optional:
+            raise Invalid(f"{name} must not be null")
         if column.counted and not 0 < fields[name] <= LARGEST_ID:
             raise Invalid(f"{name} must be between 1 and {LARGEST_ID}")
+
+
+def _check_value(value: Any, column: Column) -> None:
+    if column.type in ("json", "jsonb"):
+        checks.storable_json(value, column.name)
+    elif column.type in _FORMS:
+        what, fits = _FORMS[column.type]
+        if not fits(value):
+            raise Invalid(f"{column.name} must be {what}")
+    if column.type == "text":
+        checks.storable(value, column.name)
 
 
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
+def _short(value: object) -> bool:
+    return _whole(value) and value in range(-(2**31), 2**31)
+
+
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _moment(value: object) -> bool:
-    return _parses(value, lambda text: datetime.fromisoformat(text).tzinfo is not None)
+    return _parses(value, _is_moment)
+
+
+def _is_moment(text: str) -> bool:
+    """In UTC, too, it must be one that a datetime can say, or nobody could read the record again."""
+    moment = datetime.fromisoformat(text)
+    return moment.tzinfo is not None and moment.astimezone(UTC).tzinfo is UTC
 
 
 def _day(value: object) -> bool:
@@ -143,7 +161,7 @@ def _bytes(value: object) -> bool:
 def _parses(value: object, fits: Callable[[str], bool]) -> bool:
     try:
         return isinstance(value, str) and fits(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
 
 
@@ -155,7 +173,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "text": ("text", lambda value: isinstance(value, str)),
     "uuid": ("a UUID, written in lower case with hyphens", _uuid),
     "bigint": ("a whole number", _whole),
-    "integer": ("a whole number", _whole),
+    "integer": ("a whole number of 32 bits", _short),
     "double precision": ("a number", _number),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "timestamp with time zone": ("a moment with its offset, as in 2024-05-01T12:00:00+00:00", _moment),

@@ -9,6 +9,7 @@ from recollect.errors import Conflict, Invalid
 from recollect.flows.exporting import END, FORMAT, VERSION
 from recollect.flows.import_lines import BadLine, Line, check, kind_of, read
 from recollect.flows.import_report import Progress, Report, each_alone_if_not_together
+from recollect.flows.import_rules import check_positions, check_values
 from recollect.flows.record_sources import FOUND, sources
 from recollect.memory.passages import Passages
 from recollect.memory.records import KINDS, MESSAGE, REFERENCES, WORKING_ITEM, Kind, Outcome, Records
@@ -130,7 +131,9 @@ class Importing:
         if kind in FOUND and added:
             holders: dict[str, Holder] = {}
             if kind is MESSAGE:
-                holders = await self._sessions.holders(tx, {record["session_id"] for record in added})
+                sessions = {record["session_id"] for record in added}
+                check_positions(added, await self._sessions.next_positions(tx, sessions))
+                holders = await self._sessions.holders(tx, sessions)
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
             await self._passages.add(tx, await tasks.in_thread(sources, kind, added, holders))
@@ -179,6 +182,7 @@ def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind,
                 continue
             kind = kind_of(line.fields)
             check(line.fields, run.tables[kind.table])
+            check_values(kind.name, line.fields)
         except Invalid as problem:
             run.refuse(line, problem)
         else:

@@ -33,6 +33,10 @@ class _Sql(Queries, file="memories.sql"):
     erase_history: Query
 
 
+EVENTS = ("create", "update", "delete", "supersede", "undo")
+"""What a history tells of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Whose memory it is: a user, an agent, a session, or several of them at once."""

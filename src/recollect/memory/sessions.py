@@ -13,6 +13,7 @@ class _Sql(Queries, file="sessions.sql"):
     create: Query
     open: Query
     holders: Query
+    next_positions: Query
     hold: Query
     advance: Query
     find: Query
@@ -71,8 +72,12 @@ class Sessions:
         rows = await db.all(_Sql.holders, list(session_ids))
         return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
 
+    async def next_positions(self, db: Statements, session_ids: Collection[str]) -> dict[str, int]:
+        """The positions that the next messages of those of some sessions get that exist."""
+        return {row["id"]: row["next_position"] for row in await db.all(_Sql.next_positions, list(session_ids))}
+
     async def hold(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, Holder]:
-        """The same, and nobody else writes to them before this transaction ends."""
+        """Whose they are; nobody else writes to them before this transaction ends."""
         rows = await tx.all(_Sql.hold, list(session_ids))
         return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
 

@@ -17,8 +17,12 @@ on conflict (namespace, id) do nothing;
 -- Whose some sessions are.
 select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]);
 
+-- next_positions
+-- Where the next messages of some sessions go.
+select id, next_position from sessions where namespace = $1 and id = any($2::text[]);
+
 -- hold
--- The same, and locks them in id order.
+-- Whose some sessions are, and locks them in id order.
 select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]) order by id for update;
 
 -- advance
