@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from numbers import Real
@@ -110,8 +111,18 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
     try:
         decoded = json.loads(value)
     except (TypeError, ValueError, RecursionError) as problem:
-        raise Invalid(f"{name} is not JSON: {problem}") from problem
+        raise Invalid(f"{name} is not JSON: {json_fault(problem)}") from problem
     return _json(decoded, name)
+
+
+def json_fault(problem: Exception) -> str:
+    """Why something is not JSON, for who wrote it: Python names functions and settings of its own."""
+    if isinstance(problem, RecursionError):
+        return "it is nested too deeply"
+    reason = str(problem)
+    if "int_max_str_digits" in reason:
+        return f"a number has more than {sys.get_int_max_str_digits():,} digits, write it as a text"
+    return "a number is infinite or NaN" if reason.startswith("Out of range float") else reason
 
 
 def embedding(values: Sequence[float], name: str) -> str:
@@ -206,7 +217,7 @@ def storable_json(value: object, name: str) -> str:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
         encoded.encode()
     except (TypeError, ValueError, RecursionError) as problem:
-        raise Invalid(f"{name} is not JSON: {problem}") from problem
+        raise Invalid(f"{name} is not JSON: {json_fault(problem)}") from problem
     if "\\u0000" in encoded and _has_nul(value):
         raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
     if _is_deep(value, MAX_METADATA_DEPTH):

@@ -97,6 +97,11 @@ def passages_waiting(count: int) -> None:
         _Here.observer.waiting.set(count)
 
 
+def known_method(method: str) -> str:
+    """The method of a request as lines, spans and figures have it: any other is the caller's own text."""
+    return method if method in _METHODS else "_OTHER"
+
+
 class Incoming:
     """An HTTP request that is being answered."""
 
@@ -108,7 +113,7 @@ class Incoming:
         """Note how it ended; a status of 0 means that the client was gone before there was an answer."""
         if self._observer is None:
             return
-        method = method if method in _METHODS else "_OTHER"
+        method = known_method(method)
         attributes: dict[str, str | int] = {"http.request.method": method, "url.scheme": scheme, "recollect.door": door}
         if route is not None:
             attributes["http.route"] = route

@@ -65,6 +65,10 @@ MALFORMED = [
     {"Authorization": "Bearer"},
     {"Authorization": ""},
     {"X-API-Key": "rk_12345678_secret"},
+    {"Api-Key": "mine"},
+    {"X-Auth-Token": "mine"},
+    {"Proxy-Authorization": "Bearer rk_12345678_secret"},
+    {"Cookie": "session=rk_12345678_secret"},
 ]
 
 
@@ -84,6 +88,14 @@ async def test_a_malformed_or_unknown_key_is_refused_even_where_none_is_needed(
 async def test_public_routes_look_at_no_key(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
     for path in ("/health", "/docs", "/openapi.json"):
         assert await status(client, path, **headers) == 200
+
+
+async def test_a_key_in_the_address_is_refused(client: httpx.AsyncClient) -> None:
+    for path in ("/ready?api_key=rk_12345678_secret", "/ltm/memories?user_id=u&key=rk_12345678_secret"):
+        answer = await client.get(path)
+        assert answer.status_code == 401
+        assert "Authorization: Bearer KEY" in answer.json()["detail"]
+    assert await status(client, "/ready", Cookie="theme=dark", **{"X-CSRF-Token": "x"}) == 200
 
 
 async def test_a_key_beside_another_is_refused(client: httpx.AsyncClient, engine: Engine, namespace: str) -> None:

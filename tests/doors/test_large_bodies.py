@@ -103,6 +103,7 @@ BODIES: dict[str, tuple[str, Any, int]] = {
         call("store_raw_dialogue", {"session_id": "m", "speaker": "user", "content": PROSE}),
         200,
     ),
+    "a list of a million objects for a tool": ("/mcp", [{}] * 1_000_000, 400),
     "a million lists for a tool": ("/mcp", call("store_raw_dialogue", {"x": [[]] * 1_000_000}), 400),
 }
 

@@ -2,10 +2,11 @@
 
 import json
 import logging
+from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp.types import TextContent
+from mcp.types import INVALID_REQUEST, TextContent
 from pydantic import BaseModel
 
 from recollect.doors.caller import Caller
@@ -13,10 +14,12 @@ from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.server import RecollectServer
 from recollect.doors.mcp.tool import READS, Tools, bound
 from recollect.engine import Engine
+from tests.rest_servers import serving
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 BROKEN = Tools(as_object)
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 class Never(BaseModel):
@@ -63,3 +66,32 @@ async def test_what_nobody_foresaw_goes_to_the_log_and_not_to_the_client(
     assert json.loads(answered)["error"] == "Tool execution failed"
     assert "hunter2" not in answered
     assert "hunter2" in caplog.text
+
+
+NO_MESSAGES: list[tuple[Any, str]] = [
+    ({}, '"jsonrpc": "2.0"'),
+    ([{}], "must be one JSON-RPC message"),
+    ("ping", "must be one JSON-RPC message"),
+    (PING | {"jsonrpc": "1.0"}, '"jsonrpc": "2.0"'),
+    (PING | {"id": 1.5}, '"id" must be'),
+    (PING | {"id": "x" * 256}, '"id" is longer than'),
+    (PING | {"method": 5}, '"method" must be'),
+    (PING | {"method": "x" * 100_000}, '"method" must be'),
+    (PING | {"params": []}, '"params" must be'),
+    ({"jsonrpc": "2.0", "id": 1}, 'must have a "method"'),
+    ({"jsonrpc": "2.0", "result": {}}, 'must have the "id"'),
+    ({"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}, 'must have a "method"'),
+]
+
+
+async def test_what_is_no_message_is_refused_in_a_sentence(engine: Engine) -> None:
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with serving(engine, headers=headers) as http:
+        for message, sentence in NO_MESSAGES:
+            answer = await http.post("/mcp", json=message)
+            assert answer.status_code == 400, message
+            assert answer.json()["error"]["code"] == INVALID_REQUEST
+            assert sentence in answer.json()["error"]["message"]
+            assert len(answer.text) < 300
+        assert (await http.post("/mcp", json=PING)).status_code == 200
+        assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "result": {}})).status_code == 202

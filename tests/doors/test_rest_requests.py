@@ -67,6 +67,19 @@ async def test_an_unknown_query_parameter_is_refused_on_every_route_of_memory(ht
     assert (await http.get("/health?now")).status_code == 200
 
 
+async def test_a_query_parameter_stands_once_but_for_lists(http: httpx.AsyncClient) -> None:
+    assert "limit stands more than once" in await refused(http, "GET", "/stm/s/messages?limit=1&limit=2")
+    assert "user_id stands more than once" in await refused(http, "GET", "/ltm/memories?user_id=a&user_id=a")
+    assert "dry_run stands more than once" in await refused(http, "DELETE", "/users/a?dry_run=true&dry_run=false")
+    assert (await http.get("/ltm/memories?categories=fact&categories=preference")).status_code == 200
+
+
+async def test_a_list_of_no_messages_adds_none_and_begins_no_session(http: httpx.AsyncClient) -> None:
+    answer = (await http.post("/stm/none/messages", json={"messages": []})).raise_for_status()
+    assert answer.json() == {"session_id": "none", "added": 0, "messages": []}
+    assert (await http.delete("/stm/none")).json()["deleted"] is False
+
+
 async def test_true_is_no_number_and_neither_is_a_text(http: httpx.AsyncClient) -> None:
     for wrong in (True, "5", 1.5):
         for name in ("max_messages", "max_tokens"):
@@ -87,7 +100,7 @@ UNREADABLE: list[tuple[bytes, dict[str, str], str]] = [
     (b'{"messages": "\xff"}', JSON, "The body is not UTF-8 from byte 14 on"),
     (b'{"a" 1}', JSON, "The body is not JSON: Expecting ':' delimiter: line 1 column 6"),
     (b"[" * 50_000, JSON, "nested too deeply"),
-    (b"9" * 5000, JSON, "The body is not JSON"),
+    (b"9" * 5000, JSON, "The body is not JSON: a number has more than 4,300 digits, write it as a text"),
 ]
 
 

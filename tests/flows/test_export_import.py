@@ -349,7 +349,7 @@ BAD_LINES = {
     "a reference to nothing": (
         '{"kind": "judge_score", "judgement_id": 4, "document_id": 5, "judge1_score": 0, "judge1_reason": "", '
         '"judge2_score": 0, "judge2_reason": ""}',
-        "foreign key",
+        "A record of judge_scores refers to something that is not stored here",
     ),
 }
 
@@ -368,7 +368,7 @@ async def test_a_line_that_cannot_be_taken_is_refused_alone(engine: Engine, name
     assert (await exported(engine, other))[1:] == lines[1:]
 
 
-NO_DOOR_WOULD = (
+NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("session", "id", "s" * 256, "id is longer than 255 characters"),
     ("session", "id", "chat:1@0123456789abcdef", "id is that of a gateway chat of another user"),
     ("session", "user_id", "", "user_id is empty"),

@@ -268,7 +268,7 @@ async def test_a_whole_file_that_cannot_be_restored_is_refused_and_leaves_nothin
         with pytest.raises(Invalid, match=r"counts ids of nowhere\.id, which its schema version does not have"):
             await restore(database, tmp_path / "counts")
         # A message of a session that is not there.
-        with pytest.raises(Conflict, match="foreign key"):
+        with pytest.raises(Conflict, match="refers to something that is not stored here"):
             await restore(database, tmp_path / "torn")
     assert await contents(server, other_place) == {}
 

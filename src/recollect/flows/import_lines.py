@@ -83,7 +83,7 @@ def _parsed(number: int, raw: bytes) -> Line | BadLine:
     except RecursionError:
         return BadLine(number, len(raw), "the line is nested too deeply")
     except ValueError as problem:
-        return BadLine(number, len(raw), f"the line is not JSON, or was cut off: {problem}")
+        return BadLine(number, len(raw), f"the line is not JSON, or was cut off: {checks.json_fault(problem)}")
     if not isinstance(fields, dict):
         return BadLine(number, len(raw), "the line is not a JSON object")
     return Line(number, text, len(raw), fields)

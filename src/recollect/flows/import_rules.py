@@ -7,7 +7,7 @@ from typing import Any, get_args
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows import agreement
-from recollect.flows.chat_ids import is_stored_chat, mark
+from recollect.flows.chat_ids import is_stored_chat, mark, refuse_stored_chat
 from recollect.flows.gateway import MAX_URI_CHARACTERS
 from recollect.flows.import_lines import LARGEST_ID
 from recollect.flows.recall import CATEGORIES
@@ -65,6 +65,10 @@ def _from(low: int) -> Rule:
     return lambda value, name: checks.between(value, low, LARGEST_ID, name)
 
 
+def _own_session(value: str, name: str) -> None:
+    refuse_stored_chat(checks.identifier(value, name))
+
+
 def _uri(value: str, name: str) -> None:
     if len(checks.text(value, name)) > MAX_URI_CHARACTERS:
         raise Invalid(f"{name} is longer than {MAX_URI_CHARACTERS} characters")
@@ -72,7 +76,11 @@ def _uri(value: str, name: str) -> None:
 
 _share = _between(0.0, 1.0)
 _score = {"judge1_score": _share, "judge2_score": _share}
-_scope = dict.fromkeys(("user_id", "agent_id", "session_id"), checks.identifier)
+_scope: dict[str, Rule] = {
+    "user_id": checks.identifier,
+    "agent_id": checks.identifier,
+    "session_id": _own_session,
+}
 
 _RULES: Mapping[str, Mapping[str, Rule]] = {
     "session": {

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Invalid
+from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.recall import CATEGORIES
 from recollect.identifiers import uuid_of
 from recollect.language.sameness import gist
@@ -56,7 +57,7 @@ def _entries(content: bytes) -> list[Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as problem:
-        raise Invalid(f"The file is not JSON: {problem}") from problem
+        raise Invalid(f"The file is not JSON: {checks.json_fault(problem)}") from problem
     if isinstance(found, dict):
         found = next((found[name] for name in _LISTS if name in found), None)
     if not isinstance(found, list):
@@ -114,6 +115,8 @@ def _holder(entry: Mapping[str, Any], user_id: str | None) -> Holder:
     for value, name in zip(named, ("user_id", "agent_id", "run_id"), strict=True):
         if value:
             checks.identifier(value, name)
+    if named[2]:
+        refuse_stored_chat(named[2])
     return Holder(*(value or None for value in named))
 
 

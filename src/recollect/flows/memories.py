@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect import checks, tasks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.findable import Findable, Studied
 from recollect.flows.memory_requests import Change, Chosen
@@ -120,6 +121,8 @@ class LongTermMemory:
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
         _check_holder(holder, needed=True)
+        if holder.session_id is not None:
+            refuse_stored_chat(holder.session_id)
         checks.metadata(metadata)
         origin = Identity.of(holder, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, metadata):

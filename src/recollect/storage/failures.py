@@ -27,10 +27,12 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except asyncpg.PostgresError as problem:
-        raise _category(problem)(_sentence(what, problem)) from problem
+        failure = _category(problem)(_sentence(what, problem))
+        failure.add_note(f"In the statement {what}")
+        raise failure from problem
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         if isinstance(problem, ValueError):
-            raise Invalid(f"The database cannot store a value given to {what}: {problem}") from problem
+            raise Invalid(f"The database cannot store a value that was given: {problem}") from problem
         raise Unavailable(f"The database connection was lost ({what}). Try again.") from problem
     except TimeoutError as problem:
         raise Unavailable(
@@ -47,5 +49,16 @@ def _category(problem: asyncpg.PostgresError) -> type[RecollectError]:
     return _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
 
 
+# What a caller can act on; which statement it was is in the note of the error, for tracebacks.
+_PLAIN = {
+    "23503": "A record of {table} refers to something that is not stored here",
+    "23505": "Another record of {table} has this place already",
+}
+
+
 def _sentence(what: str, problem: asyncpg.PostgresError) -> str:
+    if problem.sqlstate in _PLAIN:
+        return _PLAIN[problem.sqlstate].format(table=problem.table_name or "this kind")
+    if _category(problem) is Invalid:
+        return f"The database cannot store a value that was given: {problem.args[0]} ({problem.sqlstate})"
     return f"The database refused {what}: {problem.args[0] if problem.args else 'no reason given'} ({problem.sqlstate})"

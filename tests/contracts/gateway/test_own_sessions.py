@@ -34,6 +34,10 @@ class Application:
         result = await self._mcp.call_tool(name, arguments)
         return not result.is_error, text_of(result)
 
+    async def ltm(self, session_id: str, user_id: str, text: str) -> httpx.Response:
+        body = {"messages": text, "category": "fact", "session_id": session_id, "user_id": user_id}
+        return await self.http.post("/ltm/memories", json=body)
+
     async def raw(self, session_id: str, text: str) -> tuple[bool, str]:
         return await self.tool("store_raw_dialogue", session_id=session_id, speaker="agent", content=text)
 
@@ -127,6 +131,7 @@ async def test_other_doors_read_a_chat_by_its_own_id_and_write_nothing_to_it(url
         refusals = [
             (await application.stm(stored, "The secret is tea.")).text,
             (await application.http.put(f"/stm/{stored}/config", json={"strategy": "sliding_window"})).text,
+            (await application.ltm(stored, "anna", "The secret is tea.")).text,
             (await application.raw(stored, "The secret is tea."))[1],
             (await application.interaction(stored, "The secret is tea."))[1],
         ]

@@ -251,6 +251,12 @@ async def test_the_category_of_a_memory_is_the_one_that_was_asked_for(http: http
     assert memory["metadata"] == {"category": "preference", "nested": {"a": [1, None]}}
 
 
+async def test_no_caller_can_say_that_a_memory_is_superseded(http: httpx.AsyncClient) -> None:
+    memory = await add(http, metadata={"superseded_by": "another", "source": "chat"})
+    assert memory["metadata"] == {"category": "preference", "source": "chat"}
+    assert (await ok(await http.get(f"{PATH}/{memory['id']}")))["metadata"] == memory["metadata"]
+
+
 async def test_an_unknown_memory_is_404_with_a_sentence(http: httpx.AsyncClient) -> None:
     for memory_id in ("mem-uuid", str(uuid4()), "0", "%00", "é"):
         place = f"{PATH}/{memory_id}"

@@ -57,7 +57,7 @@ def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as problem:
-        raise Invalid(f"{place} is not JSON: {problem}") from problem
+        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
         raise Invalid(f"{place} must be an object with the texts {', '.join(fields)}")
     return row

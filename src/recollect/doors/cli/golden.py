@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from recollect import checks
 from recollect.doors.cli import trend
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, print_json, shortened
@@ -165,7 +166,7 @@ def _entry(line: str, place: str) -> Entry:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as problem:
-        raise Invalid(f"{place} is not JSON: {problem}") from problem
+        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
     if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
         raise Invalid(f"{place} must be an object with query, a text, and expect, a list of the ids of insights")
     return Entry(row["query"], row.get("expect"), f"{place}: ")

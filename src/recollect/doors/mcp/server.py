@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect import __version__
 from recollect.doors import json_steps
 from recollect.doors.caller import Caller, caller_of
-from recollect.doors.mcp import errors, lines, resources, spans, toolsets
+from recollect.doors.mcp import envelope, errors, lines, resources, spans, toolsets
 from recollect.doors.mcp.stdio import AnsweredLines
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
@@ -130,15 +130,14 @@ def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRout
 def _for_clients(app: ASGIApp) -> ASGIApp:
     """Tell people who open the address by hand what it is: to them, the stream of events would only seem to hang.
 
-    Large messages are looked through first: the SDK decodes each at once, and a server that decodes millions of values
+    Messages are looked through first: the SDK decodes each at once, and a server that decodes millions of values
     answers nobody meanwhile.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        if scope["method"] == "GET" and EVENTS not in headers.get("accept", ""):
+        if scope["method"] == "GET" and EVENTS not in Headers(scope=scope).get("accept", ""):
             await JSONResponse({"detail": NOT_BY_HAND}, 406)(scope, receive, send)
-        elif scope["method"] == "POST" and not _is_small(headers):
+        elif scope["method"] == "POST":
             try:
                 await app(scope, await _looked_through(scope, receive), send)
             except Invalid as refusal:
@@ -149,20 +148,17 @@ def _for_clients(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def _is_small(headers: Headers) -> bool:
-    length = headers.get("content-length", "")
-    return length.isdecimal() and int(length) <= json_steps.SMALL_BYTES
-
-
 async def _looked_through(scope: Scope, receive: Receive) -> Receive:
-    """What brings the same message again, if it has not too many values; one that is no JSON is the SDK's to refuse."""
+    """What brings the same message again, if it is one that has not too many values."""
     body = await Request(scope, receive).body()
     try:
-        await json_steps.read(body, MAX_VALUES)
+        message = await json_steps.read(body, MAX_VALUES)
     except Invalid:
         raise
     except (ValueError, RecursionError):
-        pass  # the SDK says so in the words of its protocol
+        pass  # no JSON: the SDK says so in the words of its protocol
+    else:
+        envelope.check(message)
     parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:

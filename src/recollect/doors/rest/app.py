@@ -49,6 +49,7 @@ def create_app(
         summary="Memory for AI agents",
         description=DESCRIPTION,
         lifespan=lifespan,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
@@ -59,7 +60,7 @@ def create_app(
     for door in (stm, ltm, gateway, users, health, metrics):
         app.include_router(door.router)
     docs.add_to(app)
-    document.complete(app)
+    document.add_to(app)
     app.router.routes.extend(routes)
     app.add_middleware(Paths)
     app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)

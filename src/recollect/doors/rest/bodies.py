@@ -124,4 +124,4 @@ async def read_json(request: Request) -> Any:
     except RecursionError as problem:
         raise Invalid("The body is nested too deeply to be read: make it flatter") from problem
     except ValueError as problem:
-        raise Invalid(f"The body is not JSON: {problem}") from problem
+        raise Invalid(f"The body is not JSON: {checks.json_fault(problem)}") from problem

@@ -5,14 +5,19 @@ The server below has no limit of its own: clients that begin requests and never 
 
 import asyncio
 import ipaddress
+import json
 import resource
 from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from recollect.doors.rest import heads
 
 MAX_CONNECTIONS = 4096
 
@@ -30,9 +35,10 @@ UNREAD_SECONDS = 60.0
 
 SWEEP_SECONDS = 1.0
 
-_CLOSED = b"Connection: close\r\nContent-Type: application/json\r\n"
-_TOO_SLOW = b'{"detail":"The head of the request did not arrive in time"}'
-_FULL = b'{"detail":"Too many connections at once: try again in a moment"}'
+_CLOSED = "Connection: close\r\nContent-Type: application/json\r\n"
+_TOO_SLOW = "The head of the request did not arrive in time"
+_FULL = "Too many connections at once: try again in a moment"
+_NO_HTTP = "This is not a valid HTTP request"
 
 
 class Waiting(Enum):
@@ -147,11 +153,15 @@ class GuardedProtocol(H11Protocol):
 
     guard: Connections
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn = heads.StrictConnection(h11.SERVER, heads.MAX_HEAD_BYTES)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Refused if everybody else is at work."""
         super().connection_made(transport)
         if not self.guard.add(self, self.client[0] if self.client else ""):
-            self.refuse(b"503 Service Unavailable", _FULL)
+            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Whoever closed it."""
@@ -162,6 +172,20 @@ class GuardedProtocol(H11Protocol):
         """The first byte of a request starts its clock; the last of its head stops it."""
         super().data_received(data)
         self._settle()
+
+    def handle_events(self) -> None:
+        """Read on, unless a head is not to be read."""
+        try:
+            super().handle_events()
+        except heads.Refused as refusal:
+            self.refuse(refusal.status, refusal.sentence)
+
+    def send_400_response(self, msg: str) -> None:
+        """In the shape that all our errors have; an answer that has begun only ends."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.refuse(HTTPStatus.BAD_REQUEST, _NO_HTTP)
+        else:
+            self.drop()
 
     def on_response_complete(self) -> None:
         """The next request may have arrived already."""
@@ -186,15 +210,16 @@ class GuardedProtocol(H11Protocol):
     def give_up(self) -> None:
         """Close it, and say why if a request had begun."""
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            self.refuse(b"408 Request Timeout", _TOO_SLOW)
+            self.refuse(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW)
         else:
             self.drop()
 
-    def refuse(self, status: bytes, body: bytes) -> None:
+    def refuse(self, status: HTTPStatus, sentence: str) -> None:
         """Say why, and close it."""
         self.guard.remove(self)
-        head = b"HTTP/1.1 %b\r\n%bContent-Length: %d\r\n\r\n" % (status, _CLOSED, len(body))
-        self.transport.write(head + body)
+        body = json.dumps({"detail": sentence}).encode()
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{_CLOSED}Content-Length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
         self.transport.close()
 
     def _settle(self) -> None:

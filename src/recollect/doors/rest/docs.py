@@ -7,6 +7,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
+from recollect.doors.rest import document
+
 ASSETS = "/docs/assets"
 
 
@@ -21,7 +23,7 @@ def add_to(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
     async def page() -> HTMLResponse:
         return get_swagger_ui_html(
-            openapi_url=app.openapi_url or "/openapi.json",
+            openapi_url=document.PATH,
             title=f"{app.title} {app.version}",
             swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
             swagger_css_url=f"{ASSETS}/swagger-ui.css",

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import logs, telemetry
 from recollect.doors.loopback import host_is_loopback, origin_is_loopback
-from recollect.doors.rest import body_limits, problems
+from recollect.doors.rest import body_limits, credentials, problems
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
 from recollect.identifiers import uuid7
@@ -113,7 +113,7 @@ class Gate:
         if _is_public(path):
             return None
         try:
-            key = _key_in(headers)
+            key = credentials.key_in(scope, headers)
         except AccessDenied:
             self._spend(_address(scope))
             raise
@@ -139,7 +139,7 @@ class Gate:
             raise AccessDenied(
                 "A key is needed: send the header Authorization: Bearer KEY, with one of `recollect keys`"
             )
-        for host in headers.getlist("host"):
+        for host in headers.getlist("host") or [""]:  # HTTP/1.0 needs none
             if not host_is_loopback(host):
                 raise _not_loopback(421, "Host", host)
         for origin in headers.getlist("origin"):
@@ -222,7 +222,7 @@ class _Request:
             return
         log.info(
             "%s %s %s",
-            self._method,
+            telemetry.known_method(self._method),
             path or "-",
             self._status or "no answer",
             extra={
@@ -253,19 +253,6 @@ def _is_public(path: str) -> bool:
 def _as_get(scope: Scope) -> Scope:
     """A copy, because the server leaves out the body of an answer by the method in its own."""
     return {**scope, "method": "GET"} if scope["method"] == "HEAD" and _is_public(scope["path"]) else scope
-
-
-def _key_in(headers: Headers) -> str | None:
-    """The key that a request brings, or None if it brings nothing that might be meant as one."""
-    given = headers.getlist("authorization")
-    if not given:
-        if headers.get("x-api-key"):
-            raise AccessDenied("X-API-Key is not read here: send the key as the header Authorization: Bearer KEY")
-        return None
-    scheme, _, key = given[0].partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer" or not key.strip():
-        raise AccessDenied("The header Authorization is not usable: send it once, as Authorization: Bearer KEY")
-    return key.strip()
 
 
 def _not_loopback(status: int, name: str, value: str) -> HTTPException:

@@ -196,6 +196,7 @@ class MemoryResponse(BaseModel):
     def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
         """A stored memory as the contract shows it."""
         metadata = {"category": memory.category} | memory.metadata | {"category": memory.category}
+        metadata.pop("superseded_by", None)  # a caller's own would say of this memory what only we know
         if memory.superseded_by is not None:
             metadata["superseded_by"] = str(memory.superseded_by)
         return cls(

@@ -1,7 +1,7 @@
 """From a request to its route: ids with a slash in the path, no unknown query parameters, a body that is JSON."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
@@ -82,13 +82,16 @@ class Route(APIRoute):
         """The framework's handler, behind our own checks."""
         handle = super().get_route_handler()
         known = {parameter.alias: None for parameter in self.dependant.query_params}
+        repeatable = {
+            parameter.alias for parameter in self.dependant.query_params if _is_list(parameter.field_info.annotation)
+        }
         model = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def check_and_handle(request: Request) -> Response:
             for name, value in request.path_params.items():
                 request.path_params[name] = value.replace("%2F", "/").replace("%25", "%")
             if request.scope["query_string"]:
-                _refuse_unknown(request, known)
+                _check_query(request, known, repeatable)
             if model is not None:
                 decoded = await read_json(request)
                 if len(await request.body()) > SMALL_BYTES:
@@ -111,8 +114,19 @@ def _checked(model: Any, decoded: Any) -> BaseModel:
     return checked
 
 
-def _refuse_unknown(request: Request, known: dict[str, None]) -> None:
-    for name in request.query_params:
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(form) is list for form in (annotation, *get_args(annotation)))
+
+
+def _check_query(request: Request, known: dict[str, None], repeatable: set[str]) -> None:
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
         if name not in known:
-            sentence = no_such("query parameter", name, known)
-            raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name), "msg": sentence}])
+            raise _query_fault("extra_forbidden", name, no_such("query parameter", name, known))
+        if name in seen and name not in repeatable:
+            raise _query_fault("repeated", name, f"{name} stands more than once: give it one value")
+        seen.add(name)
+
+
+def _query_fault(kind: str, name: str, sentence: str) -> RequestValidationError:
+    return RequestValidationError([{"type": kind, "loc": ("query", name), "msg": sentence}])

@@ -7,9 +7,6 @@ import uvicorn
 from recollect.doors.rest.connections import KEEP_ALIVE_SECONDS, Connections, limit_by_descriptors, protocol
 from recollect.settings import Settings
 
-# The head of a request, its path and headers together.
-MAX_HEAD_BYTES = 32 * 1024
-
 # So many are accepted before the loop does anything else, as a refusal for want of descriptors: below the reserve.
 ACCEPTED_AT_ONCE = 16
 
@@ -33,5 +30,4 @@ def configured(app: Any, settings: Settings) -> uvicorn.Config:
         backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )

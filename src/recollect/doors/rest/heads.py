@@ -1,0 +1,61 @@
+"""Heads of requests: how long one may be, and none that two readers could read in two ways.
+
+The parser below bounds only a head of which something is still missing: one that arrives whole could have any length.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+import h11
+
+# Method, path and headers together.
+MAX_HEAD_BYTES = 32 * 1024
+
+# What stands around the parts of the first line, and of each header.
+_LINE_BYTES = len(b"  HTTP/1.1\r\n")
+_HEADER_BYTES = len(b": \r\n")
+
+_TOO_LONG = f"The path and headers have more than {MAX_HEAD_BYTES // 1024} kB together: send less in them"
+_TWO_LENGTHS = "Content-Length and Transfer-Encoding contradict each other: send one of them"
+_OLD_CHUNKS = "Transfer-Encoding needs HTTP/1.1"
+
+
+class Refused(Exception):
+    """A head that is not read on, with the status and the sentence of the answer."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+class StrictConnection(h11.Connection):
+    """A parser that raises Refused for a head that is too long, or of which proxies may think otherwise."""
+
+    def next_event(self) -> Any:
+        """The next part of a request."""
+        begins = self.their_state is h11.IDLE
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as problem:
+            if begins and problem.error_status_hint == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+                raise Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LONG) from problem
+            raise
+        if isinstance(event, h11.Request):
+            _check(event)
+        return event
+
+
+def _check(request: h11.Request) -> None:
+    if _size(request) > MAX_HEAD_BYTES:
+        raise Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LONG)
+    names = {name for name, _ in request.headers}
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise Refused(HTTPStatus.BAD_REQUEST, _TWO_LENGTHS)
+    if b"transfer-encoding" in names and request.http_version < b"1.1":
+        raise Refused(HTTPStatus.BAD_REQUEST, _OLD_CHUNKS)
+
+
+def _size(request: h11.Request) -> int:
+    lines = sum(len(name) + len(value) + _HEADER_BYTES for name, value in request.headers)
+    return len(request.method) + len(request.target) + _LINE_BYTES + lines
