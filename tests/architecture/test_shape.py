@@ -29,7 +29,8 @@ def test_every_statement_of_a_capability_is_used_by_it() -> None:
     declared = 0
     for path in sorted((PACKAGE / "memory").glob("*.sql")):
         source = path.with_suffix(".py").read_text()
-        for name in re.findall(r"^    (\w+): Query$", source, re.M):
+        (statements,) = re.findall(r"^class _Sql\(.*?(?=^\S)", source, re.M | re.S)
+        for name in re.findall(r"^    (\w+): Query$", statements, re.M):
             declared += 1
             assert re.search(rf"_Sql\.{name}\b", source), f"{path.stem}.{name} is declared but never run"
     assert declared
