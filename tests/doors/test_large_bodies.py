@@ -103,6 +103,12 @@ BODIES: dict[str, tuple[str, Any, int]] = {
         call("store_raw_dialogue", {"session_id": "m", "speaker": "user", "content": PROSE}),
         200,
     ),
+    "many wrong ids for a tool": (
+        "/mcp",
+        call("compress_to_l2_insight", {"content": "x", "source_ids": [{}] * 99_000}),
+        200,
+    ),
+    "many unknown parameters for a tool": ("/mcp", call("ping", {f"p{n}": 1 for n in range(99_000)}), 200),
     "a list of a million objects for a tool": ("/mcp", [{}] * 1_000_000, 400),
     "a million lists for a tool": ("/mcp", call("store_raw_dialogue", {"x": [[]] * 1_000_000}), 400),
 }

@@ -182,7 +182,7 @@ async def compress_to_l2_insight(
     caller: Caller,
     content: Annotated[str, Field(description="Compressed insight content to store with embedding")],
     source_ids: Annotated[
-        list[Annotated[int, WHOLE]],
+        Annotated[list[Annotated[int, WHOLE]], Field(fail_fast=True)],
         Field(description="Array of L0 raw memory IDs that were compressed into this insight"),
     ],
 ) -> Degradable[StoredInsight]:

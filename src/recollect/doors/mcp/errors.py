@@ -10,6 +10,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from recollect.checks import MAX_SHOWN_CHARACTERS
 from recollect.errors import (
     AccessDenied,
     Conflict,
@@ -74,6 +75,14 @@ def bad_arguments(problem: ValidationError, schema: Mapping[str, Any]) -> Refusa
     sentences = [_sentence(fault, schema) for fault in faults[:MAX_FAULTS]]
     more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
     return Refusal(BAD_PARAMETER, "; ".join(sentences + more))
+
+
+def unknown_arguments(names: Sequence[str]) -> Refusal | None:
+    """Many names that no parameter has, told before the model looks at each; None if they are few."""
+    if len(names) <= MAX_FAULTS:
+        return None
+    sentences = [f"unknown parameter {name[:MAX_SHOWN_CHARACTERS]}" for name in names[:MAX_FAULTS]]
+    return Refusal(BAD_PARAMETER, "; ".join([*sentences, f"and {len(names) - MAX_FAULTS} more"]))
 
 
 def as_text(tool: str, refused: Refusal) -> CallToolResult:

@@ -58,7 +58,7 @@ async def add_golden_query(
     caller: Caller,
     query: Annotated[str, Field(min_length=1, description="What would be searched for")],
     expected_ids: Annotated[
-        list[Annotated[int, WHOLE]] | None,
+        Annotated[list[Annotated[int, WHOLE]], Field(fail_fast=True)] | None,
         Field(description="Ids of insights that a good search finds; left out, an existing query keeps its own"),
     ] = None,
 ) -> AddedGoldenQuery:

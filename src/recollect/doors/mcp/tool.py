@@ -123,6 +123,9 @@ class ContractTool(Tool):
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> CallToolResult:
         """Call the function; whatever happens, the client gets a result."""
+        unknown = [name for name in arguments if name not in self.parameters["properties"]]
+        if refused := errors.unknown_arguments(unknown):
+            return self.refuse(self.name, refused)
         try:
             given = self.fn_metadata.arg_model.model_validate(self._parsed(arguments))
         except ValidationError as problem:
