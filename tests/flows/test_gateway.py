@@ -174,6 +174,7 @@ async def test_a_flush_gives_one_session_its_meaning_and_leaves_the_others_to_th
     assert (await counts(engine, namespace))["passage_vectors"] == 42
 
 
+@pytest.mark.unindexed("the other indexer is the test itself")
 async def test_a_flush_waits_for_another_indexer_but_not_for_ever(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
     await engine.gateway.add(ann, "chat:1", said("Tea."))
