@@ -1,15 +1,18 @@
 """Background work ends when it is told to, on every Python, also when something in it loses a cancellation."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
 
 from recollect import tasks
-from tests.waiting import DEADLINE_SECONDS
+from tests.waiting import DEADLINE_SECONDS, wait_until
 
 # Where the wait may be when its event is set: it is over after three turns of the loop.
 TURNS = range(4)
@@ -122,6 +125,47 @@ def test_what_nobody_closed_is_closed_at_the_end_after_the_last_words_of_others(
     assert heard == ["last words", "closed"]
 
 
+def test_what_nobody_refers_to_any_more_is_still_closed_at_the_end() -> None:
+    heard = []
+
+    async def close() -> None:
+        heard.append("closed")
+
+    async def work() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            heard.append("work ended")
+
+    async def main() -> None:
+        tasks.ClosedAtTheEnd(close)
+        await _started_with(work)
+        gc.collect()
+        heard.append("end of main")
+
+    assert _ends(main)
+    assert heard[0] == "end of main"
+    assert sorted(heard[1:]) == ["closed", "work ended"]
+
+
+def test_tasks_of_a_loop_that_was_closed_are_let_go() -> None:
+    async def leave_it(heard: list[str]) -> "weakref.ref[asyncio.Task[Any]]":
+        closing = tasks.ClosedAtTheEnd(partial(note, heard))
+        await asyncio.sleep(0)
+        return weakref.ref(closing._task)
+
+    async def note(heard: list[str]) -> None:
+        heard.append("closed")
+
+    loop = asyncio.new_event_loop()
+    left = loop.run_until_complete(leave_it([]))
+    assert left() is not None
+    loop.close()
+    asyncio.run(leave_it([]))
+    gc.collect()
+    assert left() is None
+
+
 def test_what_was_closed_is_not_closed_again_at_the_end() -> None:
     heard = []
 
@@ -138,11 +182,16 @@ def test_what_was_closed_is_not_closed_again_at_the_end() -> None:
 
 
 def test_asyncio_run_does_not_wait_for_a_thread() -> None:
-    release = threading.Event()
+    release, working = threading.Event(), threading.Event()
+
+    def work() -> None:
+        working.set()
+        release.wait()
 
     async def main() -> None:
-        waiting = asyncio.ensure_future(tasks.in_thread(release.wait))
-        await asyncio.sleep(0.01)
+        waiting = asyncio.ensure_future(tasks.in_thread(work))
+        await asyncio.sleep(0)
+        wait_until(working.is_set, "the thread works")
         waiting.cancel()
 
     assert _ends(main)

@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakSet
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -146,12 +145,17 @@ async def _see_to_its_end(work: "asyncio.Task[None]") -> None:
         raise asyncio.CancelledError
 
 
-_ours: "WeakSet[asyncio.Task[Any]]" = WeakSet()
+# Held until they have ended: a loop knows its tasks by weak references, and one that nobody refers to any more would be
+# collected as garbage before the end of asyncio.run could cancel it.
+_ours: "set[asyncio.Task[Any]]" = set()
 
 
 def _adopt(*tasks: "asyncio.Task[Any]") -> None:
+    # Copied first: other threads have tasks of their own.
+    _ours.difference_update([task for task in _ours.copy() if task.get_loop().is_closed()])
     _ours.update(tasks)
     for task in tasks:
+        task.add_done_callback(_ours.discard)
         # A loop that is closed without cancelling its tasks is its owner's way to end, and no fault to report.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
 

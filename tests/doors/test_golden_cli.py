@@ -154,7 +154,7 @@ def test_bad_commands_are_one_sentence_and_an_exit_code(engine: Engine, tmp_path
         (("import", str(bad)), 2, "bad.jsonl line 2 must be an object with query"),
         (("import", str(worse)), 2, "worse.jsonl line 3: query is empty"),
         (("import", str(empty)), 2, "empty.jsonl has no queries"),
-        (("remove", "1"), 1, "The golden set has no query 1"),
+        (("remove", "1"), 1, "query_id 1 is not in the golden set"),
         (("run",), 1, "The golden test set is empty"),
         (("plot",), 1, "has not been run yet"),
         (("plot", "--days", "0"), 2, "limit must be between"),

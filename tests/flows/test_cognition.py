@@ -30,7 +30,7 @@ async def everything(engine: Engine, namespace: str) -> dict[str, list[int]]:
     return {
         "raw": [message.seq for message in await cognition.raw(namespace)],
         "raw of a session": [message.seq for message in await cognition.raw(namespace, session_id="talk")],
-        "insights": [found.insight.id for found in await cognition.insights(namespace)],
+        "insights": [found.id for found in await cognition.newest_insights(namespace)],
         "insights by query": [found.insight.id for found in await cognition.insights(namespace, TEXT)],
         "hybrid search": [result.insight.id for result in hybrid.results],
         "working": [item.id for item in await cognition.working(namespace)],

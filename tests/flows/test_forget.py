@@ -58,7 +58,7 @@ async def test_nothing_derived_from_a_forgotten_item_stays(engine: Engine, names
         assert receipt.what.endswith(item_id)
     assert await counts(engine, namespace) == dict.fromkeys(TABLES, 0)
     assert await statistics(engine, namespace) == {}
-    assert await engine.cognition.insights(namespace) == []
+    assert await engine.cognition.newest_insights(namespace) == []
     assert await engine.cognition.raw(namespace) == []
     assert await engine.cognition.similar_episodes(namespace, "Why do dogs bark?", min_similarity=0.0) == []
 
@@ -95,7 +95,7 @@ async def test_an_insight_whose_dialogue_goes_while_it_is_made_is_refused(
     monkeypatch.setattr(Findable, "study", studied_too_late)
     with pytest.raises(NotFound, match="not stored here"):
         await engine.cognition.compress(namespace, "Dogs bark.", [message.seq])
-    assert await engine.cognition.insights(namespace) == []
+    assert await engine.cognition.newest_insights(namespace) == []
 
 
 async def test_a_number_that_names_two_things_must_say_which(engine: Engine, namespace: str) -> None:

@@ -122,10 +122,10 @@ async def test_an_insight_goes_with_the_last_message_it_was_made_from(engine: En
     await engine.graph.add_node(namespace, "Animal", "owl", vector_id=insight)
     receipt = await engine.forget.item(namespace, str(first.id))
     assert (receipt.rows, receipt.insights_left) == ({"messages": 1, "passages": 1}, (insight,))
-    assert [found.insight.id for found in await engine.cognition.insights(namespace)] == [insight]
+    assert [found.id for found in await engine.cognition.newest_insights(namespace)] == [insight]
     receipt = await engine.forget.item(namespace, str(second.id))
     assert (receipt.rows, receipt.insights_left) == ({"insights": 1, "messages": 1, "passages": 2}, ())
-    assert await engine.cognition.insights(namespace) == []
+    assert await engine.cognition.newest_insights(namespace) == []
     assert (await engine.graph.add_node(namespace, "Animal", "owl")).vector_id is None
 
 

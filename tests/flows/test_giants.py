@@ -1,6 +1,7 @@
 """Giants: an owner who grows large gets an index, searches use it at once, and it agrees with the exact scan."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -118,3 +119,21 @@ async def test_there_are_never_more_indexes_than_allowed(
     await say_all(engine, namespace, "ann", *sentences(120, seed=5))
     await engine.indexer.flush(namespace)
     assert await engine.maintenance.tend(namespace) == []
+
+
+async def test_a_few_items_of_a_kind_are_scanned_once_however_large_the_namespace_is(
+    engine: Engine, namespace: str, giant_talk: list[Giant], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = await engine.cognition.store_dialogue(namespace, "talk", "user", "They fish.")
+    await engine.cognition.compress(namespace, "The harbour lives on fish.", [said.seq])
+    statements: list[str] = []
+    ask = Statements.all
+
+    async def noted(self: Statements, query: Query, *values: Any) -> Any:
+        statements.append(query.name)
+        return await ask(self, query, *values)
+
+    monkeypatch.setattr(Statements, "all", noted)
+    found = await engine.cognition.hybrid_search(namespace, "What does the port live on?")
+    assert [each.insight.content for each in found.results] == ["The harbour lives on fish."]
+    assert [name for name in statements if "by_meaning" in name] == ["search.by_meaning_among"]

@@ -231,7 +231,7 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
     assert await engine.golden_test.queries(other) == []
     with pytest.raises(NotFound, match="not stored here"):
         await engine.golden_test.add(other, [Entry(SHORT, stored)])
-    with pytest.raises(NotFound, match=f"no query {added.id}"):
+    with pytest.raises(NotFound, match=f"query_id {added.id} is not in the golden set"):
         await engine.golden_test.remove(other, added.id)
 
 
@@ -267,7 +267,7 @@ async def test_a_golden_set_has_a_limit(engine: Engine, namespace: str, monkeypa
 
 @pytest.mark.parametrize("query_id", [0, -1, 2**63, 7])
 async def test_an_unknown_query_cannot_be_removed(engine: Engine, namespace: str, query_id: int) -> None:
-    with pytest.raises(NotFound, match=f"The golden set has no query {query_id}"):
+    with pytest.raises(NotFound, match=f"query_id {query_id} is not in the golden set"):
         await engine.golden_test.remove(namespace, query_id)
 
 

@@ -57,7 +57,7 @@ async def test_the_last_judgement_of_a_document_counts_if_it_is_about_this_query
 
 
 async def test_there_is_nothing_to_accept_without_a_query_or_a_judgement(engine: Engine, namespace: str) -> None:
-    with pytest.raises(NotFound, match="has no query 7"):
+    with pytest.raises(NotFound, match="query_id 7 is not in the golden set"):
         await engine.ground_truth.accept(namespace, 7)
     (golden,) = await engine.golden_test.add(namespace, [Entry(QUERY)])
     with pytest.raises(NotFound, match="No judge has been heard about query"):

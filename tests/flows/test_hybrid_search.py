@@ -41,7 +41,7 @@ async def test_the_first_by_words_and_by_meaning_scores_one(engine: Engine, name
     assert found.results[0].score == pytest.approx(1.0)
     assert found.results[0].insight.content == TEXTS[3]
     assert (found.semantic_results_count, found.keyword_results_count) == (4, 1)
-    scores = [result.score or 0.0 for result in found.results]
+    scores = [result.score for result in found.results]
     assert scores == sorted(scores, reverse=True)
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
+from recollect.flows.cognition import InsightFilter
 from tests.memory.test_passages import counts, statistics
 
 DENSE = "Working memory holds ten items; critical importance protects against eviction."
@@ -26,7 +28,7 @@ async def test_an_insight_keeps_its_sources_and_is_found_by_meaning_at_once(engi
     stored = await engine.cognition.compress(namespace, "Doctor's advice: more rest; bedtime is ten.", sources)
     assert stored.embedding_status == "success"
     assert stored.insight.source_ids == sources
-    assert [found.insight for found in await engine.cognition.insights(namespace)] == [stored.insight]
+    assert await engine.cognition.newest_insights(namespace) == [stored.insight]
     found = await engine.cognition.hybrid_search(namespace, "recommendation to take it easy at night")
     assert [result.insight for result in found.results] == [stored.insight]
     assert found.semantic_results_count == 1
@@ -129,7 +131,7 @@ async def test_unknown_sources_are_named_and_nothing_is_stored(engine: Engine, n
     with pytest.raises(NotFound, match=f"source_ids .*{unknown[0]}, {unknown[1]}, -5, 0") as refused:
         await engine.cognition.compress(namespace, "Content.", [known, *unknown])
     assert f" {known}," not in str(refused.value)
-    assert await engine.cognition.insights(namespace) == []
+    assert await engine.cognition.newest_insights(namespace) == []
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ async def test_a_bad_insight_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(Invalid, match=named):
         await engine.cognition.compress(namespace, content, sources)
-    assert await engine.cognition.insights(namespace) == []
+    assert await engine.cognition.newest_insights(namespace) == []
 
 
 async def test_insights_are_listed_newest_first_and_filtered(engine: Engine, namespace: str) -> None:
@@ -158,8 +160,13 @@ async def test_insights_are_listed_newest_first_and_filtered(engine: Engine, nam
     contents = [DENSE, SMALL_TALK, "Eviction archives stale items."]
     stored = [(await engine.cognition.compress(namespace, content, sources)).insight for content in contents]
 
-    async def read(**filters: object) -> list[str]:
-        return [found.insight.content for found in await engine.cognition.insights(namespace, **filters)]  # type: ignore[arg-type]
+    async def read(query: str | None = None, **filters: Any) -> list[str]:
+        if query is None:
+            return [
+                found.content for found in await engine.cognition.newest_insights(namespace, InsightFilter(**filters))
+            ]
+        found = await engine.cognition.insights(namespace, query, InsightFilter(**filters))
+        return [each.insight.content for each in found]
 
     assert await read() == contents[::-1]
     assert await read(top_k=1) == contents[2:]
@@ -189,18 +196,23 @@ async def test_insights_are_listed_newest_first_and_filtered(engine: Engine, nam
     ],
 )
 async def test_a_bad_filter_is_refused_with_a_sentence(
-    engine: Engine, namespace: str, filters: dict[str, object], named: str
+    engine: Engine, namespace: str, filters: dict[str, Any], named: str
 ) -> None:
+    wanted = InsightFilter(**{name: value for name, value in filters.items() if name != "query"})
     with pytest.raises(Invalid, match=named):
-        await engine.cognition.insights(namespace, **filters)  # type: ignore[arg-type]
+        await engine.cognition.insights(namespace, filters.get("query", "anything"), wanted)
+    if "query" not in filters:
+        with pytest.raises(Invalid, match=named):
+            await engine.cognition.newest_insights(namespace, wanted)
 
 
 async def test_a_naive_time_is_taken_as_utc(engine: Engine, namespace: str) -> None:
     sources = await say(engine, namespace, "Whatever.")
     stored = (await engine.cognition.compress(namespace, DENSE, sources)).insight
     naive = stored.created_at.astimezone(UTC).replace(tzinfo=None)
-    assert len(await engine.cognition.insights(namespace, created_after=naive)) == 1
-    assert await engine.cognition.insights(namespace, created_after=naive + timedelta(seconds=1)) == []
+    assert len(await engine.cognition.newest_insights(namespace, InsightFilter(created_after=naive))) == 1
+    later = InsightFilter(created_after=naive + timedelta(seconds=1))
+    assert await engine.cognition.newest_insights(namespace, later) == []
 
 
 async def test_many_insights_at_once_are_all_stored_and_counted(engine: Engine, namespace: str) -> None:
@@ -208,7 +220,7 @@ async def test_many_insights_at_once_are_all_stored_and_counted(engine: Engine, 
     await engine.indexer.flush(namespace)
     contents = [f"Shared words of insight number {n}." for n in range(20)]
     await asyncio.gather(*(engine.cognition.compress(namespace, content, sources) for content in contents))
-    assert {found.insight.content for found in await engine.cognition.insights(namespace)} == set(contents)
+    assert {found.content for found in await engine.cognition.newest_insights(namespace)} == set(contents)
     assert (await statistics(engine, namespace))[0] == 21
 
 

@@ -79,12 +79,15 @@ async def test_a_caller_cancelled_at_any_moment_leaves_no_open_transaction_and_n
 async def test_closing_does_not_wait_for_a_call_that_hangs(settings: Settings, namespace: str) -> None:
     engine = await Engine.open(settings)
 
+    asked = asyncio.Event()
+
     async def hang() -> None:
         async with engine.database.reading(namespace) as db:
+            asked.set()
             await db.all(SLOW)
 
     hanging = asyncio.create_task(hang())
-    await asyncio.sleep(0.1)
+    await asked.wait()
     await engine.close()
     with pytest.raises(Unavailable):
         await hanging

@@ -62,11 +62,29 @@ class RecordedEpisode:
 
 
 @dataclass(frozen=True, slots=True)
+class InsightFilter:
+    """Which insights, and how many; both ends of the range belong to it."""
+
+    top_k: int = 50
+    fidelity_min: float | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+    def checked(self) -> tuple[int, float | None, datetime | None, datetime | None]:
+        """The same as a search takes it."""
+        checks.between(self.top_k, 1, MAX_LISTED, "top_k")
+        if self.fidelity_min is not None:
+            checks.number_between(self.fidelity_min, 0.0, 1.0, "fidelity_min")
+        range_of_time = _range(self.created_after, "created_after", self.created_before, "created_before")
+        return self.top_k, self.fidelity_min, *range_of_time
+
+
+@dataclass(frozen=True, slots=True)
 class FoundInsight:
-    """An insight and its score; 1 is the first of both lists. Without a query there is none."""
+    """An insight and its score; 1 is the first of both lists."""
 
     insight: Insight
-    score: float | None
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +206,15 @@ class Cognition:
             results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, asked.meaning is not None
         )
 
-    async def insights(
-        self,
-        namespace: str,
-        query: str | None = None,
-        top_k: int = 50,
-        fidelity_min: float | None = None,
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-    ) -> Results[FoundInsight]:
-        """Insights that match a query, the best first, or the newest; both ends of the range belong to it."""
-        checks.between(top_k, 1, MAX_LISTED, "top_k")
-        if fidelity_min is not None:
-            checks.number_between(fidelity_min, 0.0, 1.0, "fidelity_min")
-        since, until = _range(created_after, "created_after", created_before, "created_before")
-        if query is None:
-            async with self._database.reading(namespace) as db:
-                newest = await self._insights.newest(db, top_k, fidelity_min, since, until)
-            return Results(FoundInsight(insight, None) for insight in newest)
+    async def newest_insights(self, namespace: str, wanted: InsightFilter | None = None) -> list[Insight]:
+        """The last insights that were stored, the newest first."""
+        top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
+        async with self._database.reading(namespace) as db:
+            return await self._insights.newest(db, top_k, fidelity_min, since, until)
+
+    async def insights(self, namespace: str, query: str, wanted: InsightFilter | None = None) -> Results[FoundInsight]:
+        """Insights that match a query, the best first."""
+        top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
         checks.question(query, "query")
         scope = replace(_INSIGHTS, since=since, until=until)
         ranks = await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER)

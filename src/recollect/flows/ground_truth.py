@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.agreement import RELEVANT_ABOVE
 from recollect.flows.golden_test import MAX_EXPECTED
@@ -48,10 +47,7 @@ class GroundTruth:
         Where a document was judged several times, the last time counts.
         """
         async with self._database.transaction(namespace) as tx:
-            known = 0 < query_id <= checks.LARGEST_ID
-            query = await self._golden.hold(tx, query_id) if known else None
-            if query is None:
-                raise NotFound(f"The golden set has no query {query_id}: `recollect golden list` shows them")
+            query = await self._golden.hold(tx, query_id)
             verdicts = list(_last_verdicts(query, await self._judging.of_query(tx, query_id)))
             if not verdicts:
                 raise NotFound(

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect import checks, tasks
-from recollect.errors import Invalid, Misconfigured, NotFound, RecollectError, Unavailable
+from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
 from recollect.flows.agreement import band, kappa, relevant
 from recollect.flows.ground_truth import asks_the_same
 from recollect.inference.failures import ANTHROPIC, OPENAI, NoUsableKey, Provider, Refused
@@ -183,16 +183,8 @@ class Judges:
         return self._gpt, self._claude
 
     async def _require_query(self, namespace: str, query_id: int) -> GoldenQuery:
-        known = None
-        if 0 < query_id <= checks.LARGEST_ID:
-            async with self._database.reading(namespace) as db:
-                known = await self._golden.find(db, query_id)
-        if known is None:
-            raise NotFound(
-                f"query_id {query_id} is not in the golden set: `recollect golden add QUERY` adds a query, "
-                "`recollect golden list` shows their ids"
-            )
-        return known
+        async with self._database.reading(namespace) as db:
+            return await self._golden.find(db, query_id)
 
 
 async def _outcomes(

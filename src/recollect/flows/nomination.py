@@ -24,13 +24,16 @@ class Nomination:
             giant = await self._giants.find(db, scope.owner, question.model) if scope.is_whole() else None
             if giant is None:
                 return await self._search.by_meaning(db, scope, question, items)
-        nearest = await self._of_giant(namespace, giant, scope, question, items)
-        if len(nearest) >= items:
+        nearest, is_all = await self._of_giant(namespace, giant, scope, question, items)
+        if is_all or len(nearest) >= items:
             return nearest
         async with self._database.searching(namespace) as db:
             return await self._search.by_meaning(db, scope, question, items)
 
-    async def _of_giant(self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int) -> list[int]:
+    async def _of_giant(
+        self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int
+    ) -> tuple[list[int], bool]:
+        """The items of the nearest passages, and whether no passage was left out."""
         # The index knows no kinds.
         if scope.kinds is not None:
             async with self._database.searching(namespace) as db:
@@ -40,4 +43,4 @@ class Nomination:
             if len(nearest) < items <= passages:
                 async with self._database.searching(namespace, passages) as db:
                     nearest = await self._giants.nearest(db, giant, question.vector, items, passages)
-        return nearest
+        return nearest, False

@@ -4,8 +4,10 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 
+from recollect import checks
+from recollect.errors import NotFound
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
@@ -107,15 +109,13 @@ class Golden:
         """The golden set in the order it was made."""
         return [GoldenQuery(*row) for row in await db.all(_Sql.queries)]
 
-    async def find(self, db: Statements, query_id: int) -> GoldenQuery | None:
-        """One query of the golden set."""
-        row = await db.first(_Sql.find, query_id)
-        return None if row is None else GoldenQuery(*row)
+    async def find(self, db: Statements, query_id: int) -> GoldenQuery:
+        """One query of the golden set; NotFound if it has none of this id."""
+        return GoldenQuery(*await _one(db, _Sql.find, query_id))
 
-    async def hold(self, tx: Transaction, query_id: int) -> GoldenQuery | None:
-        """One query of the golden set, which nobody else changes until the transaction ends."""
-        row = await tx.first(_Sql.hold, query_id)
-        return None if row is None else GoldenQuery(*row)
+    async def hold(self, tx: Transaction, query_id: int) -> GoldenQuery:
+        """The same, and nobody else changes it until the transaction ends."""
+        return GoldenQuery(*await _one(tx, _Sql.hold, query_id))
 
     async def expect(self, tx: Transaction, query_id: int, expected_ids: list[int]) -> None:
         """Give a query another expectation."""
@@ -126,9 +126,9 @@ class Golden:
         counted: int = (await db.one(_Sql.count))["count"]
         return counted
 
-    async def remove(self, tx: Transaction, query_id: int) -> bool:
-        """Delete one query; False if there is none."""
-        return await tx.first(_Sql.remove, query_id) is not None
+    async def remove(self, tx: Transaction, query_id: int) -> None:
+        """Delete one query; NotFound if there is none."""
+        await _one(tx, _Sql.remove, query_id)
 
     async def baselines(self, db: Statements) -> dict[int, Baseline]:
         """What runs are held to, by the id of the query."""
@@ -181,3 +181,14 @@ class Golden:
 def _array(ids: Sequence[int]) -> str:
     """Ids as PostgreSQL writes an array: arrays of different lengths travel as texts."""
     return "{" + ",".join(map(str, ids)) + "}"
+
+
+async def _one(db: Statements, query: Query, query_id: int) -> Any:
+    """The row of a query of the golden set."""
+    row = await db.first(query, query_id) if 0 < query_id <= checks.LARGEST_ID else None
+    if row is None:
+        raise NotFound(
+            f"query_id {query_id} is not in the golden set: `recollect golden add QUERY` adds a query, "
+            "`recollect golden list` shows their ids"
+        )
+    return row

@@ -131,12 +131,15 @@ class Search:
 
     async def by_meaning_among(
         self, db: Statements, scope: Scope, question: Meaning, limit: int, passages: int
-    ) -> list[int]:
-        """The same for a whole owner or namespace, among so many of its passages: fewer items if some have many."""
+    ) -> tuple[list[int], bool]:
+        """The same for a whole owner or namespace, among so many of its passages: fewer items if some have many.
+
+        And whether those were all the passages there are.
+        """
         rows = await db.all(
             _Sql.by_meaning_among, question.vector, question.model, scope.kinds, limit, scope.owner, passages
         )
-        return [row["id"] for row in rows]
+        return [row["id"] for row in rows], not rows or rows[0]["passages"] < passages
 
     async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:
         """Passages with both scores."""

@@ -68,12 +68,13 @@ join passages on passages.namespace = $1 and passages.id = best.id
 order by best.distance, best.id;
 
 -- by_meaning_among
--- The same among the nearest passages only, which spares sorting a large owner's passages by item.
-select passages.id
+-- The same among the nearest passages only, which spares sorting a large owner's passages by item; and how many there
+-- were of them.
+select passages.id, best.passages
 from (
-    select items.id, items.distance
+    select items.id, items.distance, items.passages
     from (
-        select distinct on (near.item) near.id, near.distance
+        select distinct on (near.item) near.id, near.distance, count(*) over () as passages
         from (
             select vectors.id, coalesce(vectors.head, vectors.id) as item,
                    vectors.embedding <=> $2::text::halfvec as distance

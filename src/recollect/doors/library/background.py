@@ -62,8 +62,15 @@ class _Opened:
     def __init__(self) -> None:
         opening: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engine]] = Future()
         self._thread = threading.Thread(target=_serve, args=(opening,), name="recollect", daemon=True)
-        self._thread.start()
-        self.loop, self._stop, self.engine = opening.result()
+        try:
+            self._thread.start()
+            self.loop, self._stop, self.engine = opening.result()
+        except BaseException:
+            # Ctrl-C, perhaps: nobody has the engine, so the thread closes it and ends.
+            if not opening.cancel() and opening.exception() is None:
+                loop, stop, _ = opening.result()
+                loop.call_soon_threadsafe(stop.set)
+            raise
 
     def close(self) -> None:
         """Close the engine and stop the loop. A thread that does not end in time ends with the process."""
@@ -75,17 +82,19 @@ def _serve(opening: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engi
     try:
         asyncio.run(_keep_open(opening))
     except BaseException as problem:
-        if opening.done():
+        if not opening.done():
+            opening.set_exception(problem)
+        elif not opening.cancelled():
             raise
-        opening.set_exception(problem)
 
 
 async def _keep_open(opening: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Engine]]") -> None:
     engine = await Engine.open()
     stop = asyncio.Event()
-    opening.set_result((asyncio.get_running_loop(), stop, engine))
     try:
-        await stop.wait()
+        if opening.set_running_or_notify_cancel():
+            opening.set_result((asyncio.get_running_loop(), stop, engine))
+            await stop.wait()
     finally:
         await engine.close()
 

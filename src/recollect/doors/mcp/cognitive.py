@@ -226,7 +226,7 @@ async def hybrid_search(
                 id=each.insight.id,
                 content=each.insight.content,
                 source_ids=each.insight.source_ids,
-                score=each.score or 0.0,
+                score=each.score,
             )
             for each in found.results
         ],

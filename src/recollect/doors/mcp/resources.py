@@ -20,6 +20,7 @@ from recollect.doors.mcp.tool import meta
 from recollect.errors import Invalid, RecollectError
 from recollect.flows import cognition
 from recollect.flows.results import Results
+from recollect.memory import insights
 from recollect.memory.log import Message
 
 JSON = "application/json"
@@ -214,27 +215,29 @@ def _values(query: str) -> dict[str, str]:
 
 async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insight]:
     after, before = wanted.created_after, wanted.created_before
-    found = await caller.engine.cognition.insights(
-        caller.namespace,
-        wanted.query,
+    chosen = cognition.InsightFilter(
         wanted.top_k,
         wanted.fidelity_min,
         None if after is None else _first_moment(_day(after, "created_after")),
         None if before is None else _last_moment(_day(before, "created_before")),
     )
-    entries = (
-        Insight(
-            id=each.insight.id,
-            content=each.insight.content,
-            fidelity_score=each.insight.fidelity,
-            created_at=each.insight.created_at,
-            source_ids=each.insight.source_ids,
-            metadata=each.insight.metadata,
-            score=each.score,
-        )
-        for each in found
+    if wanted.query is None:
+        newest = await caller.engine.cognition.newest_insights(caller.namespace, chosen)
+        return Results(_insight(each, None) for each in newest)
+    found = await caller.engine.cognition.insights(caller.namespace, wanted.query, chosen)
+    return Results((_insight(each.insight, each.score) for each in found), found.degraded)
+
+
+def _insight(insight: insights.Insight, score: float | None) -> Insight:
+    return Insight(
+        id=insight.id,
+        content=insight.content,
+        fidelity_score=insight.fidelity,
+        created_at=insight.created_at,
+        source_ids=insight.source_ids,
+        metadata=insight.metadata,
+        score=score,
     )
-    return Results(entries, found.degraded)
 
 
 async def _working(caller: Caller, wanted: Parameters) -> list[WorkingItem]:
