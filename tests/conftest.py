@@ -5,27 +5,28 @@ import gc
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, cast
 from uuid import uuid4
 
+import asyncpg
 import pytest
 
 from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
-from recollect.errors import RecollectError
 from recollect.inference.local import LocalEmbedder
 from recollect.settings import Settings
 from recollect.storage import embedded
-from recollect.storage.sql import Query
-from tests.storage.databases import empty_database, url
+from tests.storage.databases import connect, empty_database, url
 from tests.waiting import wait_until
 
 _HOME = "RECOLLECT_TEST_HOME"
 
-FORGET_WHAT_WAITS = Query("test.forget_what_waits", "delete from passage_queue where namespace = $1")
+# The server of this process's tests, once one of them has asked for it.
+_LEASE = pytest.StashKey[embedded.Lease]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,8 +46,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[embedded.Lease]:
+def server(request: pytest.FixtureRequest) -> Iterator[embedded.Lease]:
     with embedded.start(Path(os.environ[_HOME])) as lease:
+        request.session.stash[_LEASE] = lease
         yield lease
 
 
@@ -61,8 +63,14 @@ def model() -> Iterator[None]:
 
 
 @pytest.fixture
-def namespace() -> str:
-    return f"test-{uuid4()}"
+def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A name of this test alone. What waits to be indexed at its end would keep the indexers from other tests."""
+    name = f"test-{uuid4()}"
+    yield name
+    if lease := request.session.stash.get(_LEASE, None):
+        cleaning = threading.Thread(target=asyncio.run, args=(_leave_no_work(lease, name),))
+        cleaning.start()
+        cleaning.join()
 
 
 @pytest.fixture(params=["session", "transaction"])
@@ -125,7 +133,6 @@ def settings(
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
     engine = await Engine.open(settings)
     yield engine
-    await _leave_no_work(engine)
     await engine.close()
 
 
@@ -133,15 +140,17 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
 async def memory(settings: Settings) -> AsyncIterator[MemoryManager]:
     async with MemoryManager(settings) as memory:
         yield memory
-        await _leave_no_work(await memory._engine())
 
 
-async def _leave_no_work(engine: Engine) -> None:
-    """What waits of a test that is over would cost the indexers of all others their time."""
-    # A test may have closed it, or stopped its server.
-    with suppress(RecollectError):
-        async with engine.database.transaction(engine.settings.namespace) as tx:
-            await tx.all(FORGET_WHAT_WAITS)
+async def _leave_no_work(lease: embedded.Lease, namespace: str) -> None:
+    connection = await connect(lease.connection)
+    try:
+        # Tests add to the name when they need a second namespace.
+        await connection.execute("delete from passage_queue where starts_with(namespace, $1)", namespace)
+    except asyncpg.UndefinedTableError:
+        pass  # the test needed a server, but no tables
+    finally:
+        await connection.close()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

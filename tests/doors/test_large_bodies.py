@@ -25,6 +25,9 @@ LONGEST_SECONDS = 0.2
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
+pytestmark = pytest.mark.unindexed("megabytes of text would keep the indexers from the other tests' work")
+
+
 @pytest.fixture
 def pooling() -> Literal["session"]:
     return "session"

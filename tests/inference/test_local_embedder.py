@@ -1,7 +1,6 @@
 """The local embedder: what its vectors mean, which file it accepts, and whom it makes wait."""
 
 import asyncio
-import os
 import shutil
 import subprocess
 import sys
@@ -320,22 +319,6 @@ async def test_embedders_of_one_file_share_a_network_that_goes_with_the_last(whe
     assert (await last.embed_query("anything")).shape == (384,)
     last.close()
     assert network() is None
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_child_that_is_forked_while_a_model_loads_can_load_its_own() -> None:
-    program = (
-        "import asyncio, os, signal\n"
-        "from recollect.inference import local\n"
-        "with local._LOADING:\n"  # as a thread of the parent holds it
-        "    child = os.fork()\n"
-        "    if child == 0:\n"
-        "        signal.alarm(30)\n"
-        "        asyncio.run(local.LocalEmbedder.locate().load())\n"
-        "        os._exit(0)\n"
-        "    assert os.waitpid(child, 0)[1] == 0\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 async def test_work_that_cannot_begin_for_another_reason_is_not_taken_for_the_end(

@@ -1,13 +1,19 @@
 """Partial HNSW indexes on passage vectors: built without blocking writers, each for one owner up to a watermark."""
 
+import asyncio
 import hashlib
 
-from recollect.storage.database import Database
+import asyncpg
+
+from recollect.storage.database import Connection, Database
 
 PREFIX = "giant_"
 
 # Millions of vectors take long, and nobody waits; asyncpg knows no "for ever".
 _BUILD_SECONDS = 7 * 24 * 3600.0
+
+# Before a build that met another one is tried again, in seconds.
+_PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 # The server quotes the values itself: an index definition takes no parameters.
 _DEFINITION = """
@@ -42,16 +48,30 @@ def name_for(namespace: str, model: str, owner: str | None, watermark: int) -> s
 async def create(
     database: Database, name: str, namespace: str, model: str, dimensions: int, owner: str | None, watermark: int
 ) -> None:
-    """Build an index; takes minutes for millions of vectors, and nobody waits for it."""
+    """Build an index; takes minutes for millions of vectors, and nobody waits for it.
+
+    Two builds on one table wait for each other, and PostgreSQL ends one of them as a deadlock: that one tries again.
+    """
     async with database.alone() as connection:
         statement = await connection.fetchval(_DEFINITION, name, dimensions, namespace, model, owner, watermark)
-        await connection.execute(statement, timeout=_BUILD_SECONDS)
+        for pause in _PAUSES:
+            try:
+                await _build(connection, statement)
+                return
+            except asyncpg.DeadlockDetectedError:
+                await _build(connection, await connection.fetchval(_DROP, name))
+                await asyncio.sleep(pause)
+        await _build(connection, statement)
+
+
+async def _build(connection: Connection, statement: str) -> None:
+    await connection.execute(statement, timeout=_BUILD_SECONDS)
 
 
 async def drop(database: Database, name: str) -> None:
     """Remove an index that nobody uses any more."""
     async with database.alone() as connection:
-        await connection.execute(await connection.fetchval(_DROP, name), timeout=_BUILD_SECONDS)
+        await _build(connection, await connection.fetchval(_DROP, name))
 
 
 async def drop_unfinished(database: Database) -> int:

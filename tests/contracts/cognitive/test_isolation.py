@@ -115,8 +115,8 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
     assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
     assert (await call(stranger, "list_golden_queries"))["result"] == []
-    assert "no query" in await refused(stranger, "remove_golden_query", query_id=ids["golden"])
-    assert "no query" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
+    assert "is not in the golden set" in await refused(stranger, "remove_golden_query", query_id=ids["golden"])
+    assert "is not in the golden set" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
     assert "no item" in await refused(stranger, "archive_working_memory", id=ids["kept"])
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
         assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
