@@ -8,6 +8,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.memory.memories import Holder
+from recollect.tasks import in_thread
 
 
 @pytest.fixture
@@ -27,13 +28,13 @@ async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, 
     new = (await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann)).memory
     async with engine.database.transaction(namespace) as tx:
         await engine.memories._supersede(tx, [old], new)
-    undone = recollect("undo", str(old.id))
+    undone = await in_thread(recollect, "undo", str(old.id))
     assert (undone.returncode, undone.stdout) == (0, "Back in force: Ann lives in Berlin.\n")
-    listed = recollect("list", "--user", "ann").stdout
+    listed = (await in_thread(recollect, "list", "--user", "ann")).stdout
     assert str(old.id) in listed
     assert "Ann lives in Lisbon." in listed
-    history = recollect("history", str(old.id)).stdout
+    history = (await in_thread(recollect, "history", str(old.id))).stdout
     assert [word for word in ("create", "supersede", "undo") if word in history] == ["create", "supersede", "undo"]
-    refused = recollect("undo", str(old.id))
+    refused = await in_thread(recollect, "undo", str(old.id))
     assert refused.returncode == 2
     assert refused.stderr == f"recollect: Memory {old.id} is not superseded: there is nothing to undo\n"

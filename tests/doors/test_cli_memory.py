@@ -12,6 +12,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.recall import KINDS
 from recollect.settings import Settings
+from recollect.tasks import in_thread
 from tests.flows.talk import say_all
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -63,15 +64,15 @@ def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
 @pytest.mark.unindexed("it counts what waits")
 async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "Grandmother's recipe needs two eggs.", "The boat was sold in May.")
-    shown = run("recall", "How many eggs?", "--explain").stdout
+    shown = (await in_thread(run, "recall", "How many eggs?", "--explain")).stdout
     assert "Grandmother's recipe needs two eggs." in shown
     assert "rank by words 1" in shown
     assert "2 passage(s) are found by their words only so far" in shown
-    assert run("index").stdout == f"2 passage(s) of namespace '{namespace}' wait to be indexed.\n"
-    indexed = run("index", "--wait")
+    assert (await in_thread(run, "index")).stdout == f"2 passage(s) of namespace '{namespace}' wait to be indexed.\n"
+    indexed = await in_thread(run, "index", "--wait")
     assert indexed.returncode == 0, indexed.stderr
     assert "Indexed. 0 passage(s) wait." in indexed.stdout
-    found = json.loads(run("recall", "Which vessel changed hands?", "--json", "--explain").stdout)
+    found = json.loads((await in_thread(run, "recall", "Which vessel changed hands?", "--json", "--explain")).stdout)
     assert found["memories"][0]["text"] == "The boat was sold in May."
     assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
 

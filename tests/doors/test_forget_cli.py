@@ -12,6 +12,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.gateway import Owner
 from recollect.settings import Settings
+from recollect.tasks import in_thread
 from tests.flows.talk import say_all
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -50,7 +51,7 @@ async def said(engine: Engine, namespace: str) -> list[str]:
 
 
 async def test_a_dry_run_counts_and_nothing_goes(talks: Engine, namespace: str) -> None:
-    result = run("--user", "ann", "--dry-run")
+    result = await in_thread(run, "--user", "ann", "--dry-run")
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "user:ann: would go",
@@ -63,12 +64,12 @@ async def test_a_dry_run_counts_and_nothing_goes(talks: Engine, namespace: str) 
 
 
 async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespace: str) -> None:
-    refused = run("--user", "ann")
+    refused = await in_thread(run, "--user", "ann")
     assert refused.returncode == 2
     assert "3  messages" in refused.stderr
     assert "Nothing was forgotten: there is no terminal to ask on. Say --yes" in refused.stderr
     assert len(await said(talks, namespace)) == 4
-    done = run("--user", "ann", "--yes", "--json")
+    done = await in_thread(run, "--user", "ann", "--yes", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "what": "user:ann",
@@ -78,15 +79,15 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
         "twins_left": [],
     }
     assert await said(talks, namespace) == ["Cats purr."]
-    again = run("--user", "ann", "--yes")
+    again = await in_thread(run, "--user", "ann", "--yes")
     assert again.returncode == 1
     assert "Nothing is known of the user ann" in again.stderr
 
 
 async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:
-    assert answered("n\n", "--session", "one").returncode == 130
+    assert (await in_thread(answered, "n\n", "--session", "one")).returncode == 130
     assert len(await said(talks, namespace)) == 4
-    done = answered("y\n", "--session", "one")
+    done = await in_thread(answered, "y\n", "--session", "one")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "session:one: forgotten"
     assert await said(talks, namespace) == ["Cats purr.", "Owls fly."]
@@ -95,23 +96,23 @@ async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:
 async def test_an_item_goes_by_the_id_that_recall_shows(talks: Engine, namespace: str) -> None:
     (owl, *_) = (await talks.recall.recall(namespace, "owls hoot")).memories
     for name in (owl.id, f"{owl.kind}:{owl.id}"):
-        assert f"message:{owl.id}: would go" in run(name, "--dry-run").stdout
-    assert run(owl.id, "--yes").returncode == 0
+        assert f"message:{owl.id}: would go" in (await in_thread(run, name, "--dry-run")).stdout
+    assert (await in_thread(run, owl.id, "--yes")).returncode == 0
     assert "Owls hoot." not in await said(talks, namespace)
 
 
 async def test_an_insight_that_others_have_a_part_in_is_named(talks: Engine, namespace: str) -> None:
     numbers = [message.seq for message in await talks.cognition.raw(namespace)]
     insight = (await talks.cognition.compress(namespace, "Animals.", numbers)).insight.id
-    result = run("--user", "ann", "--yes")
+    result = await in_thread(run, "--user", "ann", "--yes")
     assert f"Made from this and from what others said, so they stay: insight:{insight}" in result.stdout
 
 
 async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace: str) -> None:
-    assert run("--whole-namespace").returncode == 2
+    assert (await in_thread(run, "--whole-namespace")).returncode == 2
     other = f"{namespace}-other"
     await say_all(talks, other, "ann", "Mice squeak.")
-    done = run("--whole-namespace", other, "--yes")
+    done = await in_thread(run, "--whole-namespace", other, "--yes")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"namespace:{other}: forgotten\n")
     assert (await said(talks, other), len(await said(talks, namespace))) == ([], 4)
@@ -126,10 +127,10 @@ def test_exactly_one_thing_is_to_be_forgotten(settings: Settings, arguments: tup
 
 async def test_twins_are_named_and_go_when_asked(engine: Engine, namespace: str) -> None:
     first, second = [(await engine.remember.text(namespace, text)).id for text in ("Owls hoot.", "Owls hoot!")]
-    counted = run(f"document:{first}", "--dry-run")
+    counted = await in_thread(run, f"document:{first}", "--dry-run")
     assert counted.returncode == 0, counted.stderr
     assert counted.stdout.splitlines()[-1] == f"Say the same and stay, unless you add --twins: document:{second}"
-    gone = run(f"document:{first}", "--twins", "--yes", "--json")
+    gone = await in_thread(run, f"document:{first}", "--twins", "--yes", "--json")
     receipt = json.loads(gone.stdout)
     assert (receipt["rows"], receipt["twins_left"]) == ({"documents": 2, "passages": 2}, [])
     assert (await engine.recall.recall(namespace, "owls")).memories == []

@@ -15,6 +15,7 @@ from recollect.doors.cli import trend
 from recollect.engine import Engine
 from recollect.memory.golden import GoldenRun
 from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.tasks import in_thread
 from tests.flows.test_hybrid_search import fill
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -79,19 +80,19 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
     assert answer["query_breakdown"]["long"] == {"count": 0, "precision_at_5": None}
 
     await engine.forget.item(namespace, f"insight:{stored[0]}")
-    drifted = run("run")
+    drifted = await in_thread(run, "run")
     assert drifted.returncode == 3
     assert "precision at 5: 0.200  baseline: 0.400" in drifted.stdout
     assert "Drift: precision at 5 is 0.200, 50.0% below the baseline" in drifted.stdout
-    accepted = run("run", "--new-baseline")
+    accepted = await in_thread(run, "run", "--new-baseline")
     assert (accepted.returncode, "baseline: 0.200" in accepted.stdout) == (0, True)
 
-    again = run("add", "train to Lisbon")
+    again = await in_thread(run, "add", "train to Lisbon")
     assert (again.stdout, again.stderr) == (
         first,
         f"It was there already, and expects {stored[0]}, {stored[1]}, {stored[3]} as before.\n",
     )
-    assert run("add", "train to Lisbon", "--expect", str(stored[3])).stderr == (
+    assert (await in_thread(run, "add", "train to Lisbon", "--expect", str(stored[3]))).stderr == (
         f"It was there already: it expected {stored[0]}, {stored[1]}, {stored[3]}, and expects {stored[3]} now.\n"
     )
     changed = json.loads(ok("add", "train to Lisbon", "--expect", "none", "--json"))[0]

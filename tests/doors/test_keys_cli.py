@@ -11,6 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
+from recollect.tasks import in_thread
 from tests.doors.test_serve import RECOLLECT, serving
 from tests.storage.databases import empty_database, url
 
@@ -24,7 +25,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Engine, namespace: str) -> None:
-    created = run("keys", "create", "--label", "a laptop")
+    created = await in_thread(run, "keys", "create", "--label", "a laptop")
     assert created.returncode == 0, created.stderr
     (secret,) = created.stdout.splitlines()
     assert re.fullmatch(r"rk_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", secret)
@@ -33,7 +34,7 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
     assert credential is not None
     assert credential.namespace == namespace
 
-    listed = run("keys", "list")
+    listed = await in_thread(run, "keys", "list")
     assert listed.returncode == 0
     assert listed.stdout.startswith(credential.key_id)
     assert f"Keys of the namespace {namespace}:" in listed.stderr
@@ -44,12 +45,12 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
 
 async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(engine: Engine, namespace: str) -> None:
     key = await engine.access.create_key(namespace)
-    revoked = run("keys", "revoke", key.id)
+    revoked = await in_thread(run, "keys", "revoke", key.id)
     assert revoked.returncode == 0
     assert revoked.stdout == f"Revoked {key.id}.\n"
     assert await engine.access.credential(key.secret) is None
-    assert "revoked" in run("keys", "list").stdout
-    again = run("keys", "revoke", key.id)
+    assert "revoked" in (await in_thread(run, "keys", "list")).stdout
+    again = await in_thread(run, "keys", "revoke", key.id)
     assert again.returncode == 1
     assert "There is no key" in again.stderr
 
@@ -64,17 +65,17 @@ def test_an_unknown_key_cannot_be_revoked(settings: Settings) -> None:
 
 async def test_the_namespace_option_says_whose_keys_are_meant(engine: Engine, namespace: str) -> None:
     other = f"{namespace}-other"
-    secret = run("keys", "create", "--namespace", other).stdout.strip()
+    secret = (await in_thread(run, "keys", "create", "--namespace", other)).stdout.strip()
     credential = await engine.access.credential(secret)
     assert credential is not None
     assert credential.namespace == other
-    own = run("keys", "list")
+    own = await in_thread(run, "keys", "list")
     assert own.stdout == ""
     assert f"There are no keys in the namespace {namespace}:" in own.stderr
     assert f"{other} (1)" in own.stderr or " and more. " in own.stderr  # of a database with many namespaces
-    assert credential.key_id in run("keys", "list", "--namespace", other).stdout
-    assert run("keys", "revoke", credential.key_id).returncode == 1
-    assert run("keys", "revoke", credential.key_id, "--namespace", other).returncode == 0
+    assert credential.key_id in (await in_thread(run, "keys", "list", "--namespace", other)).stdout
+    assert (await in_thread(run, "keys", "revoke", credential.key_id)).returncode == 1
+    assert (await in_thread(run, "keys", "revoke", credential.key_id, "--namespace", other)).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 500, "a'b"])
@@ -90,11 +91,11 @@ async def test_beyond_loopback_a_server_wants_a_key_first(server: Lease, setting
     """In a database of its own: a key of any namespace lets a server start."""
     async with empty_database(server) as database:
         place = {"RECOLLECT_DATABASE_URL": url(server.connection, database)}
-        refused = run("serve", "--host", "0.0.0.0", "--port", "0", **place)
+        refused = await in_thread(run, "serve", "--host", "0.0.0.0", "--port", "0", **place)
         assert refused.returncode == 1
         assert "does not bind to 0.0.0.0 without keys" in refused.stderr
         assert "`recollect keys create`" in refused.stderr
-        key = run("keys", "create", **place).stdout.strip()
+        key = (await in_thread(run, "keys", "create", **place)).stdout.strip()
         with serving("--host", "0.0.0.0", **place) as (address, _):
             there = f"http://127.0.0.1:{address.rsplit(':', 1)[1]}"
             assert httpx.get(f"{there}/health").status_code == 200

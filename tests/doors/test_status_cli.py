@@ -17,6 +17,7 @@ from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.database import Database
 from recollect.storage.embedded import Lease
+from recollect.tasks import in_thread
 from tests.flows.talk import say_all
 from tests.storage.databases import empty_database, url
 
@@ -46,7 +47,7 @@ async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: En
     purpose = Purpose(namespace, "judges", "openai:gpt-4o")
     await engine.spending.settle(await engine.spending.reserve(purpose, 2000), Tokens(1200, 34))
     await engine.access.create_key(namespace)
-    table = run()
+    table = await in_thread(run)
     assert table.returncode == 0, table.stderr
     shown = {line[:14].strip(): line[14:].strip() for line in table.stdout.splitlines()}
     assert re.fullmatch(r"2   about [\d.]+ [kM]B", shown["messages"])
@@ -55,7 +56,7 @@ async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: En
     assert shown["LLM budget"] == "1,234 of 1,000,000 tokens today (UTC), judges 1,234"
     assert shown["keys"] == "1 of the namespace, 0 of gateway users"
     assert table.stdout.endswith("Nothing needs attention.\n")
-    answer = run("--json")
+    answer = await in_thread(run, "--json")
     assert answer.returncode == 0, answer.stderr
     document = json.loads(answer.stdout)
     assert (document["namespace"], document["memory"]["messages"]["rows"]) == (namespace, 2)
@@ -71,11 +72,11 @@ async def test_what_needs_attention_is_a_sentence_and_the_exit_code(engine: Engi
         await tx._connection.execute(
             "update passage_queue set queued_at = now() - interval '1 day' where namespace = $1", namespace
         )
-    table = run()
+    table = await in_thread(run)
     assert table.returncode == 1
     assert "ATTENTION" in table.stdout
     assert "the oldest for 1,440 minutes" in table.stdout
-    answer = run("--json")
+    answer = await in_thread(run, "--json")
     assert answer.returncode == 1
     assert "The indexer lags" in json.loads(answer.stdout)["attention"][0]
 
@@ -90,7 +91,7 @@ async def test_a_schema_that_is_behind_is_said_and_left_as_it_is(
         monkeypatch.setattr(migrate, "migrations", lambda: known)
         await migrate.migrate(database)
         monkeypatch.undo()
-        answer = run("--json", RECOLLECT_DATABASE_URL=address, RECOLLECT_NAMESPACE=settings.namespace)
+        answer = await in_thread(run, "--json", RECOLLECT_DATABASE_URL=address, RECOLLECT_NAMESPACE=settings.namespace)
         assert answer.returncode == 1, answer.stderr
         document = json.loads(answer.stdout)
         assert document["schema"] == {"applied": known[-1].version, "known": newest.version}
@@ -101,7 +102,7 @@ async def test_a_schema_that_is_behind_is_said_and_left_as_it_is(
 
 async def test_a_new_database_is_set_up_by_the_first_look_at_it(server: Lease, settings: Settings) -> None:
     async with empty_database(server) as name:
-        answer = run(RECOLLECT_DATABASE_URL=url(server.connection, name))
+        answer = await in_thread(run, RECOLLECT_DATABASE_URL=url(server.connection, name))
     assert answer.returncode == 0, answer.stderr
     assert "Nothing needs attention." in answer.stdout
 

@@ -12,6 +12,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.inference.meter import Purpose, Tokens
 from recollect.settings import Settings
+from recollect.tasks import in_thread
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -41,14 +42,14 @@ async def test_usage_is_shown_by_day_feature_and_model(engine: Engine, namespace
     await spend(engine, namespace, "summaries", Tokens(5, 5))
     await spend(engine, f"{namespace}-other", "judges", Tokens(999, 999))
     today = str(datetime.now(UTC).date())
-    shown = run("usage", RECOLLECT_LLM_DAILY_TOKENS="5000").stdout.splitlines()
+    shown = (await in_thread(run, "usage", RECOLLECT_LLM_DAILY_TOKENS="5000")).stdout.splitlines()
     assert [line.split() for line in shown[:3]] == [
         ["day", "feature", "model", "requests", "input", "output"],
         [today, "judges", "openai:gpt-4o", "2", "1,300", "34"],
         [today, "summaries", "openai:gpt-4o", "1", "5", "5"],
     ]
     assert shown[3].endswith("has spent 1,344 of 5,000 tokens today (UTC).")
-    document = json.loads(run("usage", "--json").stdout)
+    document = json.loads((await in_thread(run, "usage", "--json")).stdout)
     assert document["spent_today"] == 1344
     assert document["usage"][0] == {
         "day": today,

@@ -28,6 +28,7 @@ from recollect.memory.memories import Holder
 from recollect.memory.records import KINDS, LEFT_OUT
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
+from recollect.tasks import in_thread
 from tests.flows.talk import say, say_all
 from tests.storage.databases import connect, empty_database, url
 from tests.storage.test_isolation import fill
@@ -205,7 +206,7 @@ async def test_an_import_killed_at_random_points_ends_as_if_it_never_was(
         seen.append(len(partly))
     assert seen == sorted(seen)
     assert len(lines) > seen[-1] > seen[0]
-    done = subprocess.run(child, capture_output=True, text=True, env=os.environ, timeout=60)
+    done = await in_thread(subprocess.run, child, capture_output=True, text=True, env=os.environ, timeout=60)
     assert done.stdout.endswith("done 0\n"), done.stderr
     assert (await exported(engine, other))[1:] == lines[1:]
     assert await passages(engine, other) == await passages(engine, namespace)
