@@ -9,7 +9,7 @@ from benchmarks.sizes import sized
 from recollect.agent.config import AgentConfig, MemoryConfig
 from recollect.agent.loader import EngineLoader
 from recollect.agent.messages import Event, Finished, Message, TextDelta, ToolSpec
-from recollect.agent.session_search import SessionSearch
+from recollect.agent.workspace.session_search import SessionSearch
 
 TURNS = 200
 RUNS = sized(200, 10)

@@ -10,8 +10,8 @@ from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.language import bm25
-from recollect.memory.passages import Source, analyse
-from recollect.memory.passages import _Sql as passages_sql
+from recollect.memory.index.passages import Source, analyse
+from recollect.memory.index.passages import _Sql as passages_sql
 from recollect.storage.sql import Query
 
 INSIGHTS = sized(10_000)

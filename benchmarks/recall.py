@@ -16,13 +16,13 @@ from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.flows.remember import Line, Remember, Turn
-from recollect.inference import wordpiece
-from recollect.inference.embedder import as_text
-from recollect.inference.local import LocalEmbedder
+from recollect.inference.embedding import wordpiece
+from recollect.inference.embedding.embedder import as_text
+from recollect.inference.embedding.local import LocalEmbedder
 from recollect.language import bm25, words
-from recollect.memory.passages import Passages, Source, analyse
-from recollect.memory.passages import _Sql as passages_sql
-from recollect.memory.search import Meaning, Scope, Search
+from recollect.memory.index.passages import Passages, Source, analyse
+from recollect.memory.index.passages import _Sql as passages_sql
+from recollect.memory.index.search import Meaning, Scope, Search
 from recollect.storage.database import NEAR, Transaction
 
 TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES") or sized(1_000_000))

@@ -12,7 +12,8 @@ from benchmarks.sizes import sized
 from recollect import MemoryManager, Settings
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
-from recollect.memory import log, passages, sessions
+from recollect.memory import log, sessions
+from recollect.memory.index import passages
 
 CONVERSATIONS = sized(100, 4)
 INTERACTIONS = sized(40, 4)

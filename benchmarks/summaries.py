@@ -21,8 +21,8 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from benchmarks.report import Report
-from recollect.flows.context_window import budget, to_compact
-from recollect.flows.summarising import said_by
+from recollect.flows.short_term.context_window import budget, to_compact
+from recollect.flows.short_term.summaries import said_by
 from recollect.language.summary import summarise
 from recollect.memory.windows import Windowed
 from recollect.settings import Settings

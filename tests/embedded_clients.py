@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import asyncpg
 
-from recollect.storage import embedded
-from recollect.storage.embedded_locks import FileLock
+from recollect.storage.embedded import lease as embedded
+from recollect.storage.embedded.locks import FileLock
 from tests.waiting import wait_until
 
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)

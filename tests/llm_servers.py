@@ -27,7 +27,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recollect.inference import providers
-from recollect.inference.limits import Limits
+from recollect.inference.requests.limits import Limits
 from recollect.settings import Settings
 
 DIMENSIONS = 1536

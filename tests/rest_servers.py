@@ -10,7 +10,7 @@ import uvicorn
 
 from recollect.doors.mcp.server import RecollectServer, http_routes
 from recollect.doors.rest.app import create_app
-from recollect.doors.rest.server import configured
+from recollect.doors.rest.edge.server import configured
 from recollect.engine import Engine
 
 

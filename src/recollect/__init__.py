@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         RecollectError,
         Unavailable,
     )
-    from recollect.flows.recall import Memory, Recollection
-    from recollect.flows.receipts import Receipt
+    from recollect.flows.forgetting.receipts import Receipt
+    from recollect.flows.search.recall import Memory, Recollection
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -58,9 +58,9 @@ __all__ = [
 _HOMES = {
     "ContextService": "recollect.doors.library.context_service",
     "MemoryManager": "recollect.doors.library.memory_manager",
-    "Memory": "recollect.flows.recall",
-    "Receipt": "recollect.flows.receipts",
-    "Recollection": "recollect.flows.recall",
+    "Memory": "recollect.flows.search.recall",
+    "Receipt": "recollect.flows.forgetting.receipts",
+    "Recollection": "recollect.flows.search.recall",
     "Settings": "recollect.settings",
 }
 _MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})

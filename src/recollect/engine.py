@@ -7,37 +7,37 @@ from recollect import settings as environment
 from recollect import tasks
 from recollect.errors import Misconfigured, Unavailable
 from recollect.flows.access import Access
-from recollect.flows.adopting import Adopting
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.cognition import Cognition
-from recollect.flows.context_window import ContextWindow, WindowDefaults
+from recollect.flows.cognitive.cognition import Cognition
+from recollect.flows.cognitive.golden_test import GoldenTest
+from recollect.flows.cognitive.graph import GraphMemory
+from recollect.flows.cognitive.ground_truth import GroundTruth
+from recollect.flows.cognitive.judge import Judges, seated
+from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
-from recollect.flows.embedding_switch import EmbeddingSwitch
-from recollect.flows.exporting import Exporting
-from recollect.flows.findable import Findable
-from recollect.flows.forget import Forget
+from recollect.flows.forgetting.forget import Forget
+from recollect.flows.forgetting.removal import Removal
 from recollect.flows.gateway import Gateway
-from recollect.flows.golden_test import GoldenTest
-from recollect.flows.graph import GraphMemory
-from recollect.flows.ground_truth import GroundTruth
-from recollect.flows.importing import Importing
-from recollect.flows.indexing import Indexer
-from recollect.flows.judge import Judges, seated
-from recollect.flows.legs import Legs
-from recollect.flows.maintenance import Maintenance
-from recollect.flows.memories import LongTermMemory
-from recollect.flows.nomination import Nomination
-from recollect.flows.pacing import Pacing
-from recollect.flows.recall import Recall
+from recollect.flows.indexing.indexer import Indexer
+from recollect.flows.indexing.maintenance import Maintenance
+from recollect.flows.indexing.model_switch import EmbeddingSwitch
+from recollect.flows.indexing.namespace_models import Spaces
+from recollect.flows.indexing.passage_writer import Findable
+from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.remember import Remember
-from recollect.flows.removal import Removal
-from recollect.flows.spaces import Spaces
+from recollect.flows.search.item_search import Legs
+from recollect.flows.search.nomination import Nomination
+from recollect.flows.search.recall import Recall
+from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
+from recollect.flows.short_term.summaries import Summarising
+from recollect.flows.short_term.window_stores import BufferedWindows, LogWindows, WindowStore
 from recollect.flows.spending import Spending
 from recollect.flows.status import Status
-from recollect.flows.summarising import Summarising
-from recollect.flows.window_stores import BufferedWindows, LogWindows, WindowStore
-from recollect.inference.embedders import Embedders
-from recollect.inference.local import LocalEmbedder
+from recollect.flows.transfer.exporting import Exporting
+from recollect.flows.transfer.foreign_imports import Adopting
+from recollect.flows.transfer.importing import Importing
+from recollect.inference.embedding.embedders import Embedders
+from recollect.inference.embedding.local import LocalEmbedder
 from recollect.inference.providers import Providers
 from recollect.settings import Settings
 from recollect.storage.database import Database

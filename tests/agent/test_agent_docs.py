@@ -15,10 +15,10 @@ import pytest
 
 from recollect.agent import config as configuration
 from recollect.agent.config import load_config
-from recollect.agent.curated import FILES, LIMITS
-from recollect.agent.gateway_client import Category
-from recollect.agent.reference import REFERENCE_TOKENS
-from recollect.agent.skills import SkillLibrary
+from recollect.agent.recall.gateway_client import Category
+from recollect.agent.recall.reference import REFERENCE_TOKENS
+from recollect.agent.workspace.curated import FILES, LIMITS
+from recollect.agent.workspace.skills import SkillLibrary
 from recollect.settings import Settings
 from tests.agent.configs import written
 from tests.agent.leaks import API_KEY

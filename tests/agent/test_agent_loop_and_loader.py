@@ -7,7 +7,7 @@ import pytest
 
 from recollect.agent.loop import AgentRunResult
 from recollect.agent.messages import Event, Finished, ReasoningDelta, TextDelta, ToolCall
-from recollect.agent.reference import SYSTEM_RULE
+from recollect.agent.recall.reference import SYSTEM_RULE
 from tests.agent.leaks import CANARY
 from tests.agent.runtime import RECALLED, FakeGateway, ScriptedProvider, calls, lines, running, says, system_prompt
 

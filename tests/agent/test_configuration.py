@@ -21,8 +21,8 @@ from recollect.agent.config import (
     ProviderConfig,
     load_config,
 )
-from recollect.agent.gateway_service import open_gateway
 from recollect.agent.loader import EngineLoader
+from recollect.agent.recall.gateway_service import open_gateway
 from recollect.agent.secret import Secret
 from tests.agent.configs import BASE_URL, GATEWAY, gateway, hybrid, written
 from tests.agent.leaks import API_KEY, USER_KEY

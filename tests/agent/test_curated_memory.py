@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from recollect.agent import entries, files, screening
-from recollect.agent.curated import LIMITS, MemoryService, MemoryStore
 from recollect.agent.faults import FileFault, Refused
+from recollect.agent.workspace import entries, files, screening
+from recollect.agent.workspace.curated import LIMITS, MemoryService, MemoryStore
 
 QUICK = hypothesis(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BY_HAND = """# What I know
@@ -266,7 +266,7 @@ def test_what_is_accepted_hides_nothing(text: str) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from recollect.agent.curated import MemoryService, MemoryStore
+from recollect.agent.workspace.curated import MemoryService, MemoryStore
 service = MemoryService(MemoryStore(Path(sys.argv[1])))
 sys.stdin.readline()
 for number in range(20):

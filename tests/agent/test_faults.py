@@ -10,7 +10,7 @@ import pytest
 from recollect.agent.config import load_config
 from recollect.agent.loader import EngineLoader
 from recollect.agent.loop import AgentRunResult
-from recollect.agent.reference import LABEL
+from recollect.agent.recall.reference import LABEL
 from recollect.settings import Settings
 from tests.agent.configs import hybrid, written
 from tests.agent.runtime import ScriptedProvider, lines, system_prompt

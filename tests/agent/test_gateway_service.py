@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from recollect.agent.gateway_service import AuditEvent, MemoryGatewayService, RecallOutcome
-from recollect.agent.reference import LABEL, REFERENCE_TOKENS, TEXT_TOKENS, Reference, reduced, reference, tokens
+from recollect.agent.recall.gateway_service import AuditEvent, MemoryGatewayService, RecallOutcome
+from recollect.agent.recall.reference import LABEL, REFERENCE_TOKENS, TEXT_TOKENS, Reference, reduced, reference, tokens
 from recollect.agent.secret import Secret
 from tests.agent.configs import gateway
 from tests.agent.leaks import USER_KEY

@@ -10,12 +10,12 @@ import pytest
 
 from recollect.agent.config import AgentConfig, MemoryConfig
 from recollect.agent.context import ContextBuilder
-from recollect.agent.curated import MemoryService, MemorySnapshot, MemoryStore
 from recollect.agent.faults import FileFault
-from recollect.agent.files import MAX_BYTES
 from recollect.agent.loader import EngineLoader
-from recollect.agent.sessions import MAX_LINE_BYTES, SessionEvent, SessionStore
-from recollect.agent.skills import Skill, SkillLibrary
+from recollect.agent.workspace.curated import MemoryService, MemorySnapshot, MemoryStore
+from recollect.agent.workspace.files import MAX_BYTES
+from recollect.agent.workspace.sessions import MAX_LINE_BYTES, SessionEvent, SessionStore
+from recollect.agent.workspace.skills import Skill, SkillLibrary
 
 SECRET = "root:x:0:0"
 

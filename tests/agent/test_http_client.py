@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from recollect.agent.gateway_client import MAX_ANSWER_BYTES, GatewayClient, GatewayError
+from recollect.agent.recall.gateway_client import MAX_ANSWER_BYTES, GatewayClient, GatewayError
 from tests.agent.configs import BASE_URL, gateway
 from tests.agent.leaks import USER_KEY
 from tests.mcp_servers import SECONDS

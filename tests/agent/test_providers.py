@@ -13,12 +13,12 @@ import pytest
 
 from recollect.agent.config import ProviderConfig, load_config
 from recollect.agent.context import ContextBuilder
-from recollect.agent.curated import MemorySnapshot
 from recollect.agent.faults import AgentError, ProviderError
 from recollect.agent.loader import EngineLoader, open_provider
 from recollect.agent.messages import Event, Finished, Message, Quote, ReasoningDelta, TextDelta, ToolCall, ToolSpec
 from recollect.agent.providers.offline import HELP, OfflineProvider
 from recollect.agent.secret import Secret
+from recollect.agent.workspace.curated import MemorySnapshot
 from tests.agent.configs import written
 from tests.agent.leaks import API_KEY
 from tests.agent.wire import (

@@ -11,9 +11,9 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from recollect.agent.faults import FileFault, Refused
-from recollect.agent.session_search import SessionSearch, SessionSearchTool
-from recollect.agent.sessions import SessionEvent, SessionStore
 from recollect.agent.tools import Run
+from recollect.agent.workspace.session_search import SessionSearch, SessionSearchTool
+from recollect.agent.workspace.sessions import SessionEvent, SessionStore
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from recollect.agent.sessions import SessionEvent, SessionStore
+from recollect.agent.workspace.sessions import SessionEvent, SessionStore
 sessions = SessionStore(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(30):
@@ -165,7 +165,7 @@ def test_several_processes_append_to_one_session_without_loss(sessions: SessionS
 KILLED = """
 import os, sys
 from pathlib import Path
-from recollect.agent.sessions import SessionEvent, SessionStore
+from recollect.agent.workspace.sessions import SessionEvent, SessionStore
 sessions = SessionStore(Path(sys.argv[1]))
 number = 0
 while True:

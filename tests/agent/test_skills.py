@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from recollect.agent.faults import Refused
-from recollect.agent.skills import MAX_CHARACTERS, SkillLibrary
+from recollect.agent.workspace.skills import MAX_CHARACTERS, SkillLibrary
 from tests.agent.runtime import FakeGateway, ScriptedProvider, lines, running, says
 
 COFFEE = "---\nname: coffee\ndescription: Brews well\ntriggers: espresso, flat white\n---\n# Coffee\n\nGrind first.\n"

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.storage import embedded
+from recollect.storage.embedded import lease as embedded
 from tests.mcp_servers import McpClient, reached
 
 

@@ -21,9 +21,10 @@ from recollect.doors.mcp.resources import RESOURCES
 from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.errors import Unavailable
-from recollect.flows.golden_test import Entry
-from recollect.inference import local, openai_embedder
-from recollect.inference.openai_embedder import Patience
+from recollect.flows.cognitive.golden_test import Entry
+from recollect.inference.embedding import local
+from recollect.inference.embedding import openai as openai_embedder
+from recollect.inference.embedding.openai import Patience
 from recollect.memory.memories import Holder
 from recollect.settings import Settings
 from tests.gateway_clients import GatewayUser, new_user

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from recollect.doors.cli.workers import supervise
+from recollect.doors.cli.serving.workers import supervise
 from recollect.errors import Misconfigured
 
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from recollect.doors.rest import body_limits
-from recollect.doors.rest.body_limits import credential_in
+from recollect.doors.rest.edge import body_limits
+from recollect.doors.rest.edge.body_limits import credential_in
 from recollect.engine import Engine
 from tests.rest_servers import listening
 

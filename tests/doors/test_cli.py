@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from recollect.doors.cli import doctor
+from recollect.doors.cli.operating import doctor
 from recollect.settings import Settings
 
 RECOLLECT = Path(sys.executable).with_name("recollect")

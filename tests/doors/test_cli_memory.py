@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.recall import KINDS
+from recollect.flows.search.recall import KINDS
 from recollect.settings import Settings
 from recollect.tasks import in_thread
 from tests.flows.talk import say_all

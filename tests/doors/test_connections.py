@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 import httpx
 import pytest
 
-from recollect.doors.rest import connections, server
+from recollect.doors.rest.edge import connections, server
 from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.rest_servers import listening

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from recollect.doors.rest import body_limits
+from recollect.doors.rest.edge import body_limits
 from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.rest_servers import listening, serving

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import pytest
 
-from recollect.doors.cli import trend
+from recollect.doors.cli.memories import trend
 from recollect.engine import Engine
-from recollect.memory.golden import GoldenRun
-from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.memory.cognitive.golden import GoldenRun
+from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
 from recollect.tasks import in_thread
 from tests.flows.test_hybrid_search import fill
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest import gateway, health, ltm, metrics, stm, users
+from recollect.doors.rest.routes import gateway, health, ltm, metrics, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect.doors.cli.serve import _listen
+from recollect.doors.cli.serving.serve import _listen
 from recollect.settings import Settings
 from tests.waiting import wait_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Engine
-from recollect.inference.meter import Purpose, Tokens
+from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.settings import Settings
 from recollect.tasks import in_thread
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect.doors.cli.workers import SHORTEST_LIFE_SECONDS
+from recollect.doors.cli.serving.workers import SHORTEST_LIFE_SECONDS
 from recollect.settings import Settings
 from tests.doors.test_serve import RECOLLECT, serving
 from tests.waiting import wait_until

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from recollect.engine import Engine
-from recollect.flows import importing
+from recollect.flows.transfer import importing
 
 
 async def main(path: Path, namespace: str) -> None:

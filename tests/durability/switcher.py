@@ -7,9 +7,9 @@ from datetime import timedelta
 import openai  # takes long, and a test wants to kill what comes after
 
 from recollect.engine import Engine
-from recollect.flows import embedding_switch
+from recollect.flows.indexing import model_switch as embedding_switch
 from recollect.inference import providers
-from recollect.inference.limits import Limits
+from recollect.inference.requests.limits import Limits
 
 
 async def main(model: str) -> None:

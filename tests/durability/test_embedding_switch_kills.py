@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows import embedding_switch
+from recollect.flows.indexing import model_switch as embedding_switch
 from recollect.settings import Settings
 from tests.flows.talk import say_all
 from tests.flows.test_embedding_switch import by_model

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from recollect.engine import Engine
-from recollect.inference.embedder import as_text
+from recollect.inference.embedding.embedder import as_text
 
 QUESTION = "What about the harbour meeting?"
 SHORT = [f"Note {number}: harbour meeting, the {number}th of May, room {number + 20}." for number in range(1, 13)]

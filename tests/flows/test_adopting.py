@@ -9,7 +9,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.import_report import Report
+from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import Holder
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)

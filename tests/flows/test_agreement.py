@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from recollect.errors import Invalid
-from recollect.flows.agreement import band, kappa, relevant
+from recollect.flows.cognitive.agreement import band, kappa, relevant
 
 CASES = 2000
 

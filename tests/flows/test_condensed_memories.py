@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
-from recollect.flows.condense import MAX_CONDENSED_CHARACTERS
-from recollect.flows.memories import Added, Deleted
-from recollect.flows.memory_requests import Change
+from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS
+from recollect.flows.long_term.memories import Added, Deleted
+from recollect.flows.long_term.memory_requests import Change
 from recollect.inference.llm import Prompt
 from recollect.memory.memories import Holder
 from recollect.settings import Settings

@@ -9,12 +9,12 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
-from recollect.flows import removal
-from recollect.flows.context_window import ContextWindow, WindowDefaults
+from recollect.flows.forgetting import removal
 from recollect.flows.remember import Line
-from recollect.flows.summarising import Summarising, Summary
+from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
+from recollect.flows.short_term.summaries import Summarising, Summary
 from recollect.inference.llm import M, Prompt
-from recollect.memory.search import Scope
+from recollect.memory.index.search import Scope
 from recollect.memory.windows import WindowConfig, Windowed
 from recollect.settings import Settings
 from tests.memory.test_passages import TABLES, counts, statistics

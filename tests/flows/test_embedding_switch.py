@@ -8,9 +8,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
-from recollect.flows import embedding_switch
-from recollect.memory import giants
-from recollect.memory.search import Scope
+from recollect.flows.indexing import model_switch as embedding_switch
+from recollect.memory.index import large_owners as giants
+from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all

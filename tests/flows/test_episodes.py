@@ -6,7 +6,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.spaces import NotSearched
+from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.storage.sql import Query
 from tests.flows.test_insights import without_model
 

@@ -21,13 +21,13 @@ from pydantic import SecretStr
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.gateway import Owner, Said
-from recollect.flows.import_report import Report
-from recollect.flows.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line, Turn
+from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import Holder
 from recollect.memory.records import KINDS, LEFT_OUT
 from recollect.settings import Settings
-from recollect.storage.embedded import Lease
+from recollect.storage.embedded.lease import Lease
 from recollect.tasks import in_thread
 from tests.flows.talk import say, say_all
 from tests.storage.databases import connect, empty_database, url

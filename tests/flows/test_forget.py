@@ -8,9 +8,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows.findable import Findable, Studied
-from recollect.flows.receipts import Receipt
-from recollect.memory.passages import Source, analyse
+from recollect.flows.forgetting.receipts import Receipt
+from recollect.flows.indexing.passage_writer import Findable, Studied
+from recollect.memory.index.passages import Source, analyse
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
 from tests.memory.test_passages import TABLES, counts, statistics

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
+from recollect.flows.cognitive.golden_test import Entry
+from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
-from recollect.flows.golden_test import Entry
-from recollect.flows.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.language import bm25, words
-from recollect.memory.giants import Giant
-from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
+from recollect.memory.index.large_owners import Giant
 from recollect.memory.memories import Draft, Holder, Identity, Memories
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index

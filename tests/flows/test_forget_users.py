@@ -7,10 +7,11 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows import forget, forget_counts, removal
-from recollect.flows.forget import NAMESPACE, SESSION, USER, Target
+from recollect.flows.forgetting import counts as forget_counts
+from recollect.flows.forgetting import forget, removal
+from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
-from recollect.flows.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line
 from recollect.memory.memories import Holder
 from recollect.memory.windows import WindowConfig

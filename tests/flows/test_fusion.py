@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import Invalid
-from recollect.flows.fusion import Weights, fuse
+from recollect.flows.search.fusion import Weights, fuse
 
 RANKED = st.lists(st.integers(1, 50), unique=True, max_size=20)
 

@@ -12,7 +12,7 @@ from recollect.errors import Invalid, NotFound, Unavailable
 from recollect.flows.gateway import SCOPES, Owner, Said
 from recollect.flows.remember import Line, SessionTaken, Turn
 from recollect.identifiers import uuid_at, uuid_of
-from recollect.memory.search import Scope
+from recollect.memory.index.search import Scope
 from recollect.memory.sessions import Holder, Sessions
 from recollect.memory.windows import WindowConfig
 from recollect.storage.database import Transaction

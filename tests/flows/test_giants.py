@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from recollect.engine import Engine
-from recollect.inference.embedder import as_text
-from recollect.memory import giants
-from recollect.memory.giants import Giant
-from recollect.memory.search import Meaning, Scope, Search
+from recollect.inference.embedding.embedder import as_text
+from recollect.memory.index import large_owners as giants
+from recollect.memory.index.large_owners import Giant
+from recollect.memory.index.search import Meaning, Scope, Search
 from recollect.storage.database import Statements
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
@@ -115,7 +115,7 @@ async def test_an_index_is_renewed_when_its_owner_outgrows_it(
 async def test_there_are_never_more_indexes_than_allowed(
     engine: Engine, namespace: str, small_threshold: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.flows.maintenance.MAX_GIANTS", 0)
+    monkeypatch.setattr("recollect.flows.indexing.maintenance.MAX_GIANTS", 0)
     await say_all(engine, namespace, "ann", *sentences(120, seed=5))
     await engine.indexer.flush(namespace)
     assert await engine.maintenance.tend(namespace) == []

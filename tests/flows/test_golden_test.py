@@ -7,9 +7,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, NotFound, Unavailable
-from recollect.flows import golden_test
-from recollect.flows.drift import NORMAL, SetChanges, has_drifted
-from recollect.flows.golden_test import Entry, GoldenTest
+from recollect.flows.cognitive import golden_test
+from recollect.flows.cognitive.drift import NORMAL, SetChanges, has_drifted
+from recollect.flows.cognitive.golden_test import Entry, GoldenTest
 from recollect.language.lengths import length_of, word_count
 from tests.flows.test_hybrid_search import TEXTS, fill
 

@@ -6,9 +6,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import LimitReached, NotFound
-from recollect.flows import ground_truth
-from recollect.flows.golden_test import Entry
-from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.flows.cognitive import ground_truth
+from recollect.flows.cognitive.golden_test import Entry
+from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
 from tests.flows.test_hybrid_search import fill
 
 QUERY = "Which train goes to Lisbon?"

@@ -4,9 +4,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.cognition import HybridResults
-from recollect.flows.fusion import Weights
-from recollect.flows.spaces import NotSearched
+from recollect.flows.cognitive.cognition import HybridResults
+from recollect.flows.indexing.namespace_models import NotSearched
+from recollect.flows.search.fusion import Weights
 from recollect.settings import Settings
 from tests.flows.talk import say
 

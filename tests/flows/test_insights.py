@@ -8,7 +8,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows.cognition import InsightFilter
+from recollect.flows.cognitive.cognition import InsightFilter
 from tests.memory.test_passages import counts, statistics
 
 DENSE = "Working memory holds ten items; critical importance protects against eviction."

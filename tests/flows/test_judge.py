@@ -11,8 +11,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, NotFound, RecollectError, Unavailable
-from recollect.flows.golden_test import Entry
-from recollect.flows.judge import (
+from recollect.flows.cognitive.golden_test import Entry
+from recollect.flows.cognitive.judge import (
     ApiKeyMissing,
     Document,
     JudgeFailed,
@@ -22,10 +22,10 @@ from recollect.flows.judge import (
     reservations,
 )
 from recollect.inference.failures import NoUsableKey, Refused
-from recollect.inference.limits import SystemClock
 from recollect.inference.llm import Prompt, WrittenLlm
-from recollect.inference.meter import BudgetSpent
-from recollect.memory.judging import Judging
+from recollect.inference.requests.limits import SystemClock
+from recollect.inference.requests.meter import BudgetSpent
+from recollect.memory.cognitive.judging import Judging
 
 QUERY = "What do octopuses taste with?"
 DOCUMENTS = [Document(number, f"Text {number} about octopuses.") for number in range(1, 5)]

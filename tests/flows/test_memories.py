@@ -10,10 +10,10 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.flows.memories import Added, Deleted
-from recollect.flows.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.flows.long_term.memories import Added, Deleted
+from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.memory.index.search import Scope
 from recollect.memory.memories import Holder, StoredMemory
-from recollect.memory.search import Scope
 from recollect.storage.sql import Query
 from tests.memory.test_passages import TABLES, counts, statistics
 

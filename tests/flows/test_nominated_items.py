@@ -5,11 +5,11 @@ import pytest
 from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
 from recollect.flows.gateway import ALL_USER_MEMORY, Owner, Said
-from recollect.flows.memory_requests import Chosen
-from recollect.inference.embedder import as_text
-from recollect.memory import giants
+from recollect.flows.long_term.memory_requests import Chosen
+from recollect.inference.embedding.embedder import as_text
+from recollect.memory.index import large_owners as giants
+from recollect.memory.index.search import Meaning, Scope
 from recollect.memory.memories import Holder
-from recollect.memory.search import Meaning, Scope
 from tests.flows.long_items import (
     QUESTION,
     SHORT,

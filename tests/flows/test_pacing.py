@@ -8,8 +8,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Unavailable
-from recollect.inference.limits import Limits, Turn
 from recollect.inference.llm import Prompt
+from recollect.inference.requests.limits import Limits, Turn
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.llm_servers import Asked, ProviderServer, Reply, provider_server

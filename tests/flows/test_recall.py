@@ -8,9 +8,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.recall import Recollection
 from recollect.flows.remember import Line, Turn
-from recollect.memory.search import Scope
+from recollect.flows.search.recall import Recollection
+from recollect.memory.index.search import Scope
 from tests.flows.talk import say, say_all
 
 LANGUAGES = {

@@ -8,8 +8,8 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import LimitReached
 from recollect.inference.llm import Prompt
-from recollect.inference.meter import Purpose, Tokens
 from recollect.inference.providers import Providers
+from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.settings import Settings
 from tests.llm_servers import ProviderServer, QuickClock, Reply, provider_server
 

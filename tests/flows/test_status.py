@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.engine import Engine
-from recollect.inference.embedders import Embedders
-from recollect.inference.meter import Purpose, Tokens
-from recollect.memory import giants, sizes
-from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.giants import Giant
+from recollect.inference.embedding.embedders import Embedders
+from recollect.inference.requests.meter import Purpose, Tokens
+from recollect.memory.index import large_owners as giants
+from recollect.memory.index import sizes
+from recollect.memory.index.embedding_models import EmbeddingModels
+from recollect.memory.index.large_owners import Giant
 from recollect.settings import Settings
-from recollect.storage.embedded import Lease
+from recollect.storage.embedded.lease import Lease
 from tests.flows.talk import say_all
 from tests.storage.databases import empty_database, url
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import Misconfigured, Unavailable
-from recollect.inference import breaker, retry
-from recollect.inference.breaker import Breaker
 from recollect.inference.failures import Silent, Throttled, Transient, Unreachable
-from recollect.inference.fair_queue import FairQueue
-from recollect.inference.limits import Limits, Pace, Turn
-from recollect.inference.retry import Retry
+from recollect.inference.requests import breaker, retry
+from recollect.inference.requests.breaker import Breaker
+from recollect.inference.requests.fair_queue import FairQueue
+from recollect.inference.requests.limits import Limits, Pace, Turn
+from recollect.inference.requests.retry import Retry
 from tests.llm_servers import QuickClock
 
 

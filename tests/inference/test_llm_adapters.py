@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.engine import Engine
 from recollect.errors import LimitReached, Misconfigured, RecollectError, Unavailable
-from recollect.inference import breaker, retry
 from recollect.inference.failures import Refused
 from recollect.inference.llm import REFUSAL_SECONDS, Llm, Prompt, strict_schema
 from recollect.inference.providers import Providers
-from recollect.memory.usage import UsageLine
+from recollect.inference.requests import breaker, retry
+from recollect.memory.accounts.usage import UsageLine
 from recollect.settings import Settings
 from tests.llm_servers import KEY, Failure, ProviderServer, QuickClock, Raw, Reply, Silence, Truncated, provider_server
 

@@ -11,10 +11,10 @@ import pytest
 
 from recollect.errors import Misconfigured
 from recollect.identifiers import uuid7
-from recollect.inference.limits import Limits, Turn
 from recollect.inference.llm import Prompt
-from recollect.inference.meter import Purpose, Reservation, Tokens
 from recollect.inference.providers import Providers
+from recollect.inference.requests.limits import Limits, Turn
+from recollect.inference.requests.meter import Purpose, Reservation, Tokens
 from recollect.settings import Settings
 from tests.llm_servers import KEY, ProviderServer, QuickClock, Reply, Truncated, provider_server
 

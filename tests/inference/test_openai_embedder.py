@@ -8,8 +8,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Misconfigured, Unavailable
-from recollect.inference import openai_embedder
-from recollect.inference.openai_embedder import OpenAiEmbedder, Patience
+from recollect.inference.embedding import openai as openai_embedder
+from recollect.inference.embedding.openai import OpenAiEmbedder, Patience
 from recollect.inference.providers import Providers
 from tests.llm_servers import Failure, ProviderServer, QuickClock, Raw, Silence, Truncated, embedding, provider_server
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal, get_type_hints
 
 from recollect import checks, language, logs
-from recollect.inference import wordpiece
+from recollect.inference.embedding import wordpiece
 from recollect.language.summary import Said
 
 LENGTH = 20_000

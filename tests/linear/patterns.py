@@ -16,7 +16,7 @@ _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = frozenset(("compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"))
 
 # Modules that do something when they are imported.
-PROGRAMS = frozenset(("recollect.__main__", "recollect.storage.reaper"))
+PROGRAMS = frozenset(("recollect.__main__", "recollect.storage.embedded.supervisor"))
 
 # Patterns that are put together where they are used, each with one as it may turn out there.
 BUILT = {

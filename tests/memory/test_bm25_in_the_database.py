@@ -8,7 +8,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.language import words
-from recollect.memory.search import Scope, Search
+from recollect.memory.index.search import Scope, Search
 from tests.flows.talk import say_all
 
 K1, B, AVERAGE = 1.2, 0.75, 100.0

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, NotFound
-from recollect.flows import graph as flow
-from recollect.flows.graph import Neighborhood, Paths
+from recollect.flows.cognitive import graph as flow
+from recollect.flows.cognitive.graph import Neighborhood, Paths
 from recollect.storage.sql import Query
 
 COUNTS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.memory.working import CAPACITY, CRITICAL, Place, to_evict
+from recollect.memory.cognitive.working import CAPACITY, CRITICAL, Place, to_evict
 
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import recollect.doors
 from recollect import ContextService, MemoryManager
 from recollect.doors.cli.main import cli
 from recollect.doors.mcp import toolsets
-from recollect.doors.rest import gateway, health, ltm, metrics, stm, users
+from recollect.doors.rest.routes import gateway, health, ltm, metrics, stm, users
 from tests.architecture.test_docs import blocks
 
 FOLDER = Path(__file__).parent

@@ -13,12 +13,13 @@ from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, Misconfigured, NotFound, Unavailable
 from recollect.flows.remember import Line, Turn
 from recollect.settings import Settings
-from recollect.storage import backup, catalogue, migrate, vector_index
-from recollect.storage.backup import back_up
-from recollect.storage.backup_file import Counter, Manifest, reading, writing
-from recollect.storage.embedded import Lease
+from recollect.storage import catalogue, migrate, vector_index
+from recollect.storage.backup import back_up as backup
+from recollect.storage.backup.back_up import back_up
+from recollect.storage.backup.file import Counter, Manifest, reading, writing
+from recollect.storage.backup.restore import restore
+from recollect.storage.embedded.lease import Lease
 from recollect.storage.opening import connected
-from recollect.storage.restore import restore
 from tests.storage.databases import RawConnection, connect, empty_database, url
 from tests.storage.test_isolation import fill
 

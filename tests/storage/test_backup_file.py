@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import Conflict, Invalid, Misconfigured
-from recollect.storage import backup_file
-from recollect.storage.backup_file import FORMAT, Manifest, reading, writing
+from recollect.storage.backup import file as backup_file
+from recollect.storage.backup.file import FORMAT, Manifest, reading, writing
 
 ROWS = {"sessions": b"n\ts\tu\n" * 500, "messages": b"n\tm\t" + bytes(range(65, 91)) * 20 + b"\n", "documents": b""}
 

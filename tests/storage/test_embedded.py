@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
-from recollect.storage import embedded, embedded_cluster
-from recollect.storage.embedded_account import Account
-from recollect.storage.embedded_home import Home
+from recollect.storage.embedded import cluster as embedded_cluster
+from recollect.storage.embedded import lease as embedded
+from recollect.storage.embedded.account import Account
+from recollect.storage.embedded.home import Home
 from tests.embedded_clients import (
     LOST,
     Client,

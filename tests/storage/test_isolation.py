@@ -8,12 +8,12 @@ import asyncpg
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
-from recollect.flows.golden_test import Entry
 from recollect.flows.remember import Line, Turn
-from recollect.inference.meter import Purpose, Tokens
-from recollect.memory.giants import Giant
-from recollect.memory.judging import Hearing, JudgeScore, Judging
+from recollect.inference.requests.meter import Purpose, Tokens
+from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
+from recollect.memory.index.large_owners import Giant
 from recollect.memory.memories import Holder
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings

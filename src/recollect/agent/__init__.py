@@ -13,17 +13,17 @@ if TYPE_CHECKING:
         load_config,
     )
     from recollect.agent.context import ContextBuilder
-    from recollect.agent.curated import MemoryService, MemorySnapshot, MemoryStore
     from recollect.agent.faults import AgentError, FileFault, ProviderError, Refused
-    from recollect.agent.gateway_client import GatewayClient, GatewayError
-    from recollect.agent.gateway_service import AuditEvent, MemoryGatewayService, RecallOutcome
     from recollect.agent.loader import EngineLoader, EngineLoadResult
     from recollect.agent.loop import AgentLoop, AgentRunResult
-    from recollect.agent.memory_tool import MemoryTool
+    from recollect.agent.recall.gateway_client import GatewayClient, GatewayError
+    from recollect.agent.recall.gateway_service import AuditEvent, MemoryGatewayService, RecallOutcome
     from recollect.agent.secret import Secret
-    from recollect.agent.session_search import SessionSearch, SessionSearchTool
-    from recollect.agent.sessions import SessionEvent, SessionStore
-    from recollect.agent.skills import SkillLibrary
+    from recollect.agent.workspace.curated import MemoryService, MemorySnapshot, MemoryStore
+    from recollect.agent.workspace.memory_tool import MemoryTool
+    from recollect.agent.workspace.session_search import SessionSearch, SessionSearchTool
+    from recollect.agent.workspace.sessions import SessionEvent, SessionStore
+    from recollect.agent.workspace.skills import SkillLibrary
 
 __all__ = [
     "AgentConfig",
@@ -61,17 +61,17 @@ __all__ = [
 _HOMES = {
     "config": ("AgentConfig", "ConfigurationError", "GatewayConfig", "MemoryConfig", "ProviderConfig", "load_config"),
     "context": ("ContextBuilder",),
-    "curated": ("MemoryService", "MemorySnapshot", "MemoryStore"),
+    "workspace.curated": ("MemoryService", "MemorySnapshot", "MemoryStore"),
     "faults": ("AgentError", "FileFault", "ProviderError", "Refused"),
-    "gateway_client": ("GatewayClient", "GatewayError"),
-    "gateway_service": ("AuditEvent", "MemoryGatewayService", "RecallOutcome"),
+    "recall.gateway_client": ("GatewayClient", "GatewayError"),
+    "recall.gateway_service": ("AuditEvent", "MemoryGatewayService", "RecallOutcome"),
     "loader": ("EngineLoadResult", "EngineLoader"),
     "loop": ("AgentLoop", "AgentRunResult"),
-    "memory_tool": ("MemoryTool",),
+    "workspace.memory_tool": ("MemoryTool",),
     "secret": ("Secret",),
-    "session_search": ("SessionSearch", "SessionSearchTool"),
-    "sessions": ("SessionEvent", "SessionStore"),
-    "skills": ("SkillLibrary",),
+    "workspace.session_search": ("SessionSearch", "SessionSearchTool"),
+    "workspace.sessions": ("SessionEvent", "SessionStore"),
+    "workspace.skills": ("SkillLibrary",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

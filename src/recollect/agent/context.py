@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from recollect.agent.curated import FILES, MemorySnapshot
 from recollect.agent.messages import Message
-from recollect.agent.sessions import SessionEvent
-from recollect.agent.skills import Skill
+from recollect.agent.workspace.curated import FILES, MemorySnapshot
+from recollect.agent.workspace.sessions import SessionEvent
+from recollect.agent.workspace.skills import Skill
 
 MAX_HISTORY_MESSAGES = 40
 # About 8,000 tokens, of which one message takes a quarter at most.

@@ -6,20 +6,20 @@ from typing import Any
 
 import httpx
 
-from recollect.agent import files
 from recollect.agent.config import AgentConfig, ProviderConfig, checked
-from recollect.agent.curated import FILES, LIMITS, MemoryService, MemoryStore, Target
 from recollect.agent.faults import AgentError, FileFault
-from recollect.agent.gateway_service import MemoryGatewayService, open_gateway
 from recollect.agent.loop import AgentLoop
-from recollect.agent.memory_tool import MemoryTool
 from recollect.agent.messages import Provider
 from recollect.agent.providers.offline import OfflineProvider
+from recollect.agent.recall.gateway_service import MemoryGatewayService, open_gateway
 from recollect.agent.secret import Secret
-from recollect.agent.session_search import SessionSearch, SessionSearchTool
-from recollect.agent.sessions import SessionStore
-from recollect.agent.skills import SkillLibrary
 from recollect.agent.tools import Toolbox
+from recollect.agent.workspace import files
+from recollect.agent.workspace.curated import FILES, LIMITS, MemoryService, MemoryStore, Target
+from recollect.agent.workspace.memory_tool import MemoryTool
+from recollect.agent.workspace.session_search import SessionSearch, SessionSearchTool
+from recollect.agent.workspace.sessions import SessionStore
+from recollect.agent.workspace.skills import SkillLibrary
 
 
 @dataclass(frozen=True, slots=True)

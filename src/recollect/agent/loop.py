@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from recollect.agent.context import MAX_HISTORY_MESSAGES, ContextBuilder
-from recollect.agent.curated import MemoryService, MemorySnapshot
 from recollect.agent.faults import AgentError, ProviderError, Refused
-from recollect.agent.gateway_service import AuditEvent, MemoryGatewayService
 from recollect.agent.messages import Finish, Finished, Message, Provider, Quote, TextDelta, ToolCall
+from recollect.agent.recall.gateway_service import AuditEvent, MemoryGatewayService
 from recollect.agent.secret import Secret
-from recollect.agent.sessions import SessionEvent, SessionStore, now_ms
-from recollect.agent.skills import Skill, SkillLibrary
 from recollect.agent.tools import Run, Toolbox
+from recollect.agent.workspace.curated import MemoryService, MemorySnapshot
+from recollect.agent.workspace.sessions import SessionEvent, SessionStore, now_ms
+from recollect.agent.workspace.skills import Skill, SkillLibrary
 
 MAX_PROMPT_CHARACTERS = 100_000
 TOOL_LIMIT_ANSWER = (

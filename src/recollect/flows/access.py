@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from recollect import checks
 from recollect.errors import AccessDenied, Conflict, Invalid, NotFound
 from recollect.flows.remember import ANONYMOUS
-from recollect.memory.access import Credential, Key, Keys
+from recollect.memory.accounts.access import Credential, Key, Keys
 from recollect.storage.database import Database
 
 # So long may this process believe what it read: a key that another process revokes works no longer than this.

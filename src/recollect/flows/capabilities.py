@@ -2,27 +2,27 @@
 
 from dataclasses import dataclass, field
 
-from recollect.memory.access import Keys
+from recollect.memory.accounts.access import Keys
+from recollect.memory.accounts.turns import ModelTurns
+from recollect.memory.accounts.usage import Usage
+from recollect.memory.cognitive.episodes import Episodes
+from recollect.memory.cognitive.golden import Golden
+from recollect.memory.cognitive.graph import Graph
+from recollect.memory.cognitive.insights import Insights
+from recollect.memory.cognitive.judging import Judging
+from recollect.memory.cognitive.working import Working
 from recollect.memory.documents import Documents
-from recollect.memory.embedding_models import EmbeddingModels
-from recollect.memory.episodes import Episodes
-from recollect.memory.giants import Giants
-from recollect.memory.golden import Golden
-from recollect.memory.graph import Graph
-from recollect.memory.insights import Insights
-from recollect.memory.judging import Judging
+from recollect.memory.index.embedding_models import EmbeddingModels
+from recollect.memory.index.large_owners import Giants
+from recollect.memory.index.passages import Passages
+from recollect.memory.index.search import Search
+from recollect.memory.index.sizes import Sizes
 from recollect.memory.log import Log
 from recollect.memory.memories import Memories
-from recollect.memory.passages import Passages
 from recollect.memory.records import Records
 from recollect.memory.resources import Resources
-from recollect.memory.search import Search
 from recollect.memory.sessions import Sessions
-from recollect.memory.sizes import Sizes
-from recollect.memory.turns import ModelTurns
-from recollect.memory.usage import Usage
 from recollect.memory.windows import Windows
-from recollect.memory.working import Working
 
 
 @dataclass(frozen=True, slots=True)

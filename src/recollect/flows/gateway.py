@@ -11,15 +11,15 @@ from recollect import checks
 from recollect.errors import Invalid, NotFound
 from recollect.flows.access import User
 from recollect.flows.chat_ids import CHAT, mark
-from recollect.flows.findable import EmbeddingStatus, Findable
-from recollect.flows.indexing import Indexer
-from recollect.flows.recall import Memory, Recall
+from recollect.flows.indexing.indexer import Indexer
+from recollect.flows.indexing.passage_writer import EmbeddingStatus, Findable
 from recollect.flows.remember import Line, Remember, Turn
 from recollect.flows.results import Results
+from recollect.flows.search.recall import Memory, Recall
 from recollect.identifiers import uuid_at
-from recollect.memory.passages import Passages, Source
+from recollect.memory.index.passages import Passages, Source
+from recollect.memory.index.search import Scope
 from recollect.memory.resources import Resource, Resources
-from recollect.memory.search import Scope
 from recollect.memory.sessions import Holder, Sessions
 from recollect.storage.database import Database
 

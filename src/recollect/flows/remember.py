@@ -13,8 +13,8 @@ from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
+from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing
 from recollect.memory.log import Entry, Log, Message
-from recollect.memory.passages import Excerpt, Passages, Source, analyse, analysing
 from recollect.memory.sessions import Advance, Holder, Session, Sessions
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction

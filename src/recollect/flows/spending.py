@@ -3,8 +3,8 @@
 from datetime import UTC, date, datetime, timedelta
 
 from recollect import checks
-from recollect.inference.meter import BudgetSpent, Purpose, Reservation, Tokens
-from recollect.memory.usage import Usage, UsageLine
+from recollect.inference.requests.meter import BudgetSpent, Purpose, Reservation, Tokens
+from recollect.memory.accounts.usage import Usage, UsageLine
 from recollect.storage.database import Database
 
 MAX_DAYS = 3650

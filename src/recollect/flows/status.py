@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.spending import Spending
-from recollect.inference.embedders import Embedders
-from recollect.memory import giants
-from recollect.memory.sizes import COUNTED, TABLES, Count
+from recollect.inference.embedding.embedders import Embedders
+from recollect.memory.index import large_owners as giants
+from recollect.memory.index.sizes import COUNTED, TABLES, Count
 from recollect.storage import statistics
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server

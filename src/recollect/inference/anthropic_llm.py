@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import LimitReached, Unavailable
 from recollect.inference.failures import ANTHROPIC
 from recollect.inference.llm import most_tokens, one_try
-from recollect.inference.meter import Tokens
+from recollect.inference.requests.meter import Tokens
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from anthropic.types import Message
 
-    from recollect.inference.guard import Guard
     from recollect.inference.llm import Prompt
+    from recollect.inference.requests.guard import Guard
     from recollect.inference.sdk import Sdk
 
 

@@ -15,7 +15,7 @@ from recollect.errors import Unavailable
 from recollect.inference.failures import Refused
 
 if TYPE_CHECKING:
-    from recollect.inference.limits import Clock
+    from recollect.inference.requests.limits import Clock
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import LimitReached, Unavailable
 from recollect.inference.failures import OPENAI
 from recollect.inference.llm import most_tokens, one_try
-from recollect.inference.meter import Tokens
+from recollect.inference.requests.meter import Tokens
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
 
-    from recollect.inference.guard import Guard
     from recollect.inference.llm import Prompt
+    from recollect.inference.requests.guard import Guard
     from recollect.inference.sdk import Sdk
 
 

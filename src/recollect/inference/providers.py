@@ -5,14 +5,14 @@ from urllib.parse import urlsplit
 
 from recollect.errors import Misconfigured
 from recollect.inference.anthropic_llm import AnthropicWriter
-from recollect.inference.breaker import FAILURES_TO_OPEN
+from recollect.inference.embedding.openai import MODEL_ID, OpenAiEmbedder
 from recollect.inference.failures import ANTHROPIC, OPENAI
-from recollect.inference.guard import Guard
-from recollect.inference.limits import Clock, Limits, Pace, SystemClock, Turns
 from recollect.inference.llm import Llm, WrittenLlm
-from recollect.inference.meter import Meter
-from recollect.inference.openai_embedder import MODEL_ID, OpenAiEmbedder
 from recollect.inference.openai_llm import OpenAiWriter
+from recollect.inference.requests.breaker import FAILURES_TO_OPEN
+from recollect.inference.requests.guard import Guard
+from recollect.inference.requests.limits import Clock, Limits, Pace, SystemClock, Turns
+from recollect.inference.requests.meter import Meter
 from recollect.inference.sdk import Account, Sdk
 from recollect.settings import Settings
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
-from recollect.flows.golden_test import Entry
+from recollect.flows.cognitive.golden_test import Entry
 from recollect.settings import Settings
 from tests.flows.test_hybrid_search import fill
 from tests.llm_servers import Asked, Failure, ProviderServer, Reply, provider_server

@@ -5,8 +5,8 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
-from recollect.agent import entries
 from recollect.agent.messages import Event, Finished, Message, Quote, TextDelta, ToolCall, ToolSpec
+from recollect.agent.workspace import entries
 
 MAX_SHOWN = 10
 SHOWN = 300

@@ -39,7 +39,7 @@ def cli() -> None:
 @click.option("--require-key", is_flag=True, help="Let nobody in without a key, also on loopback.")
 def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
     """Start the server, REST and MCP on one port, and the embedded database if no other is set."""
-    from recollect.doors.cli.serve import run
+    from recollect.doors.cli.serving.serve import run
 
     run(host, port, workers, toolsets, require_key)
 
@@ -48,7 +48,7 @@ def serve(host: str | None, port: int | None, workers: int, toolsets: str | None
 @click.option("--keep", is_flag=True, help="Keep what was remembered, and say how to look at it.")
 def demo(keep: bool) -> None:
     """Play a short story through several doors and recall it, in a namespace of its own that is forgotten again."""
-    from recollect.doors.cli.demo import run
+    from recollect.doors.cli.demo.play import run
 
     if not run(keep):
         sys.exit(EXIT_FAILED)
@@ -70,7 +70,7 @@ _NAMESPACE = click.option("--namespace", help="Whose memory the key opens.  [def
 @click.option("--label", help="What the key is for, to know it again in the list.")
 def create_key(namespace: str | None, label: str | None) -> None:
     """Make a key and print it, this once."""
-    from recollect.doors.cli import keys
+    from recollect.doors.cli.operating import keys
 
     keys.create(namespace, label)
 
@@ -79,7 +79,7 @@ def create_key(namespace: str | None, label: str | None) -> None:
 @_NAMESPACE
 def list_keys(namespace: str | None) -> None:
     """Show the keys of a namespace, without their secrets."""
-    from recollect.doors.cli import keys
+    from recollect.doors.cli.operating import keys
 
     keys.show(namespace)
 
@@ -89,7 +89,7 @@ def list_keys(namespace: str | None) -> None:
 @click.argument("key_id")
 def revoke_key(namespace: str | None, key_id: str) -> None:
     """Make the key KEY_ID useless; running servers notice within two seconds."""
-    from recollect.doors.cli import keys
+    from recollect.doors.cli.operating import keys
 
     keys.revoke(namespace, key_id)
 
@@ -101,7 +101,7 @@ def revoke_key(namespace: str | None, key_id: str) -> None:
 @click.option("--describe", is_flag=True, help="Print the tools and what their schemas cost in tokens, and leave.")
 def mcp(toolsets: str | None, describe: bool) -> None:
     """Speak MCP over standard input and output: the command for desktop clients and coding agents."""
-    from recollect.doors.cli import mcp as command
+    from recollect.doors.cli.serving import mcp as command
 
     command.describe(toolsets) if describe else command.run(toolsets)
 
@@ -111,7 +111,7 @@ def mcp(toolsets: str | None, describe: bool) -> None:
 @click.option("--user", help="Whose memory it is: a fact that `recollect memories` lists. Otherwise nobody's.")
 def remember(text: str, user: str | None) -> None:
     """Store TEXT, to be recalled later. Prints its id. With - the text is read from standard input."""
-    from recollect.doors.cli import memory
+    from recollect.doors.cli.memories import remember_recall as memory
 
     memory.remember(sys.stdin.read() if text == "-" else text, user)
 
@@ -135,7 +135,7 @@ def recall(question: str, **options: Any) -> None:
 
     The scores put one answer in order; between two questions they say nothing.
     """
-    from recollect.doors.cli import memory
+    from recollect.doors.cli.memories import remember_recall as memory
 
     memory.recall(question, **options)
 
@@ -154,7 +154,7 @@ def forget(item_id: str | None, **options: Any) -> None:
 
     Shows first what would go, and asks. Prints a receipt. Stopped or killed, the same command goes on where it was.
     """
-    from recollect.doors.cli.forget import run
+    from recollect.doors.cli.memories.forget import run
 
     run(item_id, **options)
 
@@ -163,7 +163,7 @@ def forget(item_id: str | None, **options: Any) -> None:
 @click.option("--wait", is_flag=True, help="Return when nothing is left to do, with a progress bar.")
 def index(wait: bool) -> None:
     """Give stored passages their meaning. Servers do this by themselves; this helps with a large backlog."""
-    from recollect.doors.cli.index import run
+    from recollect.doors.cli.operating.index import run
 
     run(wait)
 
@@ -179,7 +179,7 @@ def index(wait: bool) -> None:
 @click.option("--message", help="Say this, print the answer, and leave.")
 def chat(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
     """Talk to an agent that remembers. Without a configuration it answers offline, from memory alone."""
-    from recollect.doors.cli.chat import run
+    from recollect.doors.cli.serving.chat import run
 
     run(config, workspace, session, message)
 
@@ -196,7 +196,7 @@ def memories() -> None:
 @click.option("--limit", type=int, default=20, show_default=True, help="How many at most.")
 def list_memories(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
     """Show memories, newest first."""
-    from recollect.doors.cli import memories
+    from recollect.doors.cli.memories import memories
 
     memories.show(user, agent, session, limit)
 
@@ -205,7 +205,7 @@ def list_memories(user: str | None, agent: str | None, session: str | None, limi
 @click.argument("memory_id")
 def memory_history(memory_id: str) -> None:
     """Show what happened to the memory MEMORY_ID, also if it is deleted."""
-    from recollect.doors.cli import memories
+    from recollect.doors.cli.memories import memories
 
     memories.history(memory_id)
 
@@ -214,7 +214,7 @@ def memory_history(memory_id: str) -> None:
 @click.argument("memory_id")
 def undo_memory(memory_id: str) -> None:
     """Bring back the memory MEMORY_ID, which a newer one superseded."""
-    from recollect.doors.cli import memories
+    from recollect.doors.cli.memories import memories
 
     memories.undo(memory_id)
 
@@ -242,7 +242,7 @@ def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
     Without --expect a query that is there already keeps what it expects; a new one is there to be judged, and is not
     measured.
     """
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.add(query, expected, as_json)
 
@@ -252,7 +252,7 @@ def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
 @_AS_JSON
 def import_golden(file: Path, as_json: bool) -> None:
     """Add the queries of FILE, all or none. It is JSON Lines: {"query": "...", "expect": [12, 15]}."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.import_file(file, as_json)
 
@@ -262,7 +262,7 @@ def import_golden(file: Path, as_json: bool) -> None:
 @_AS_JSON
 def accept_judgements(query_id: int, as_json: bool) -> None:
     """Let the query QUERY_ID expect what both judges found relevant, beside what it expects already."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.accept(query_id, as_json)
 
@@ -271,7 +271,7 @@ def accept_judgements(query_id: int, as_json: bool) -> None:
 @_AS_JSON
 def list_golden(as_json: bool) -> None:
     """Show the golden set."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.show(as_json)
 
@@ -280,7 +280,7 @@ def list_golden(as_json: bool) -> None:
 @click.argument("query_id", type=int)
 def remove_golden(query_id: int) -> None:
     """Take the query QUERY_ID out of the golden set, with what judges said of it."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.remove(query_id)
 
@@ -294,7 +294,7 @@ def run_golden(new_baseline: bool, as_json: bool) -> None:
     Exits with 3 if precision is more than 5 % below the baseline, on the queries that both have with the same
     expectations. Nothing is run while the embedding model cannot be asked.
     """
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     if golden.run(new_baseline, as_json):
         sys.exit(EXIT_DRIFT)
@@ -306,7 +306,7 @@ def run_golden(new_baseline: bool, as_json: bool) -> None:
 @_AS_JSON
 def plot_golden(days: int, image: Path | None, as_json: bool) -> None:
     """Draw the trend of the daily runs."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.plot(days, image, as_json)
 
@@ -316,7 +316,7 @@ def plot_golden(days: int, image: Path | None, as_json: bool) -> None:
 @_AS_JSON
 def golden_judgements(query_id: int, as_json: bool) -> None:
     """Show every score that the two judges gave to documents for the query QUERY_ID."""
-    from recollect.doors.cli import golden
+    from recollect.doors.cli.memories import golden
 
     golden.judgements(query_id, as_json)
 
@@ -333,7 +333,7 @@ def switch_embeddings(model: str) -> None:
 
     Searches go on with the old model meanwhile. Stopped or killed, the same command goes on where it was.
     """
-    from recollect.doors.cli.embeddings import switch
+    from recollect.doors.cli.operating.embeddings import switch
 
     switch(model)
 
@@ -341,7 +341,7 @@ def switch_embeddings(model: str) -> None:
 @embeddings.command("status")
 def embeddings_status() -> None:
     """Show the model in use, the one being moved to, and how many vectors there are of each."""
-    from recollect.doors.cli.embeddings import status
+    from recollect.doors.cli.operating.embeddings import status
 
     status()
 
@@ -351,7 +351,7 @@ def embeddings_status() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def usage(days: int, as_json: bool) -> None:
     """Show what was asked of LLM providers, by day, feature and model, and what is left of today's budget."""
-    from recollect.doors.cli.usage import run
+    from recollect.doors.cli.operating.usage import run
 
     run(days, as_json)
 
@@ -372,7 +372,7 @@ def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -
     Both files are JSON Lines, gzipped or not: a turn has conversation, session, turn, speaker, time and text; a
     question has conversation, id and question. The corpus stays in the database, in a namespace of its own.
     """
-    from recollect.doors.cli.bench import run
+    from recollect.doors.cli.operating.bench import run
 
     run(corpus, questions, out, namespace)
 
@@ -381,7 +381,7 @@ def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def show_status(as_json: bool) -> None:
     """Show sizes, rates, what the indexer has to do, models and budget. Exits with 1 if something needs attention."""
-    from recollect.doors.cli.status import run
+    from recollect.doors.cli.operating.status import run
 
     sys.exit(run(as_json))
 
@@ -389,7 +389,7 @@ def show_status(as_json: bool) -> None:
 @cli.command()
 def doctor() -> None:
     """Say in plain words what works, what is missing and how to fix it. Exits with 1 if something needed is missing."""
-    from recollect.doors.cli.doctor import run
+    from recollect.doors.cli.operating.doctor import run
 
     sys.exit(run())
 
@@ -397,7 +397,7 @@ def doctor() -> None:
 @cli.command()
 def migrate() -> None:
     """Bring the database to this version's schema. Starting Recollect does the same by itself."""
-    from recollect.doors.cli.migrate import run
+    from recollect.doors.cli.operating.migrate import run
 
     run()
 
@@ -412,7 +412,7 @@ def export(file: Path, namespace: str | None, user: str | None, force: bool) -> 
 
     The same state gives the same bytes. Keys, usage and what can be made anew from the rest are left out.
     """
-    from recollect.doors.cli import export
+    from recollect.doors.cli.memories import export
 
     export.run(file, namespace, user, force)
 
@@ -428,7 +428,7 @@ def import_(file: Path, namespace: str | None, origin: str | None, user: str | N
     Stopped or killed, the same command goes on. memory-json is the knowledge graph of the MCP reference server, mem0
     what mem0 exports. Exits with 1 if a record was refused.
     """
-    from recollect.doors.cli import imports
+    from recollect.doors.cli.memories import imports
 
     if imports.run(file, namespace, origin, user):
         sys.exit(EXIT_FAILED)
@@ -439,7 +439,7 @@ def import_(file: Path, namespace: str | None, origin: str | None, user: str | N
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def backup(file: Path, force: bool) -> None:
     """Write all of the database, every namespace and the hashes of keys, to FILE. Servers may go on meanwhile."""
-    from recollect.doors.cli import backup
+    from recollect.doors.cli.operating import backup
 
     backup.back_up(file, force)
 
@@ -448,7 +448,7 @@ def backup(file: Path, force: bool) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def restore(file: Path) -> None:
     """Fill an empty database from FILE, which `recollect backup` wrote: all of it, or nothing."""
-    from recollect.doors.cli import backup
+    from recollect.doors.cli.operating import backup
 
     backup.restore(file)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from recollect.flows.indexing import Indexer
+from recollect.flows.indexing.indexer import Indexer
 from recollect.inference.failures import FAILURES
 from recollect.language import controls
 

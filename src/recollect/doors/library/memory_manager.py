@@ -18,13 +18,13 @@ from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
-from recollect.flows.forget import SESSION, USER, Target
-from recollect.flows.recall import Recollection
-from recollect.flows.receipts import Receipt
+from recollect.flows.forgetting.forget import SESSION, USER, Target
+from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.remember import ANONYMOUS, Line, Turn
+from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, log, sessions
-from recollect.memory.search import Scope
+from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 
 ROLES = ("user", "assistant", "system")

@@ -10,8 +10,9 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Degradable, Tools
-from recollect.flows import cognition, fusion, golden_test, judge
-from recollect.memory import working
+from recollect.flows.cognitive import cognition, golden_test, judge
+from recollect.flows.search import fusion
+from recollect.memory.cognitive import working
 
 TOOLS = Tools(as_object)
 

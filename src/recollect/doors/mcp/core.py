@@ -9,7 +9,7 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
-from recollect.flows.recall import Memory
+from recollect.flows.search.recall import Memory
 
 TOOLS = Tools(as_text)
 

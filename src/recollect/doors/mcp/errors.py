@@ -21,8 +21,8 @@ from recollect.errors import (
     RecollectError,
     Unavailable,
 )
-from recollect.flows.judge import ApiKeyMissing, JudgeFailed
-from recollect.flows.spaces import NotSearched, NotSearchedWithoutKey
+from recollect.flows.cognitive.judge import ApiKeyMissing, JudgeFailed
+from recollect.flows.indexing.namespace_models import NotSearched, NotSearchedWithoutKey
 
 BAD_PARAMETER = "Parameter validation failed"
 DATABASE_FAILED = "Database operation failed"

@@ -8,7 +8,7 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import DELETES, MERGES, READS, Tools
-from recollect.flows.golden_test import Entry
+from recollect.flows.cognitive.golden_test import Entry
 from recollect.language.lengths import length_of
 
 TOOLS = Tools(as_object)

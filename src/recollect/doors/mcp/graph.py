@@ -9,8 +9,8 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import MERGES, READS, Tools
-from recollect.flows import graph as flow
-from recollect.memory import graph as memory
+from recollect.flows.cognitive import graph as flow
+from recollect.memory.cognitive import graph as memory
 
 TOOLS = Tools(as_object)
 

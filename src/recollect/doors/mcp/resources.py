@@ -18,9 +18,9 @@ from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
 from recollect.doors.mcp.tool import meta
 from recollect.errors import Invalid, RecollectError
-from recollect.flows import cognition
+from recollect.flows.cognitive import cognition
 from recollect.flows.results import Results
-from recollect.memory import insights
+from recollect.memory.cognitive import insights
 from recollect.memory.log import Message
 
 JSON = "application/json"

@@ -9,8 +9,9 @@ from starlette.routing import BaseRoute
 
 from recollect import __version__
 from recollect.doors.loopback import is_loopback
-from recollect.doors.rest import docs, document, gateway, health, ltm, metrics, problems, stm, users
-from recollect.doors.rest.gate import Gate
+from recollect.doors.rest import document, problems
+from recollect.doors.rest.edge.gate import Gate
+from recollect.doors.rest.routes import docs, gateway, health, ltm, metrics, stm, users
 from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
 

@@ -1,0 +1,1 @@
+"""The agent's second memory: the gateway over HTTP."""

@@ -1,0 +1,68 @@
+"""The `memory` tool: a model adds, replaces and removes entries of `MEMORY.md` and `USER.md`, and of nothing else."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.agent.faults import Refused
+from recollect.agent.messages import ToolSpec
+from recollect.agent.tools import Run, text_argument
+from recollect.agent.workspace.curated import FILES, LIMITS, Change, MemoryService, Target
+
+ACTIONS = ("add", "replace", "remove")
+
+
+class MemoryTool:
+    """Curated memory as a tool. Its writes stay in the two files: the gateway never hears of them."""
+
+    spec = ToolSpec(
+        name="memory",
+        description=(
+            "Keep short facts that will matter in later conversations. Target 'user' is about the person, 'memory' is "
+            "everything else worth keeping. 'replace' and 'remove' name an entry by some of its text. What you write "
+            "is in your system prompt from the next run on."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": list(ACTIONS)},
+                "target": {"type": "string", "enum": list(FILES)},
+                "content": {
+                    "type": "string",
+                    "description": f"The entry to add, or the one to put in place of another. {FILES['memory']} holds "
+                    f"{LIMITS['memory']:,} characters, {FILES['user']} {LIMITS['user']:,}.",
+                },
+                "old_text": {"type": "string", "description": "Some text that only the entry meant holds."},
+            },
+            "required": ["action", "target"],
+            "additionalProperties": False,
+        },
+    )
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def call(self, arguments: Mapping[str, Any], run: Run) -> str:
+        """Do one action; the answer says how full the file is."""
+        action, target = arguments.get("action"), _target(arguments.get("target"))
+        change = await asyncio.to_thread(self._act, action, target, arguments)
+        return f"{change.done} It has {change.used:,} of {change.limit:,} characters."
+
+    def _act(self, action: object, target: Target, arguments: Mapping[str, Any]) -> Change:
+        match action:
+            case "add":
+                return self._service.add(target, text_argument(arguments, "content"))
+            case "replace":
+                old_text = text_argument(arguments, "old_text")
+                return self._service.replace(target, old_text, text_argument(arguments, "content"))
+            case "remove":
+                return self._service.remove(target, text_argument(arguments, "old_text"))
+            case _:
+                raise Refused(f"action must be one of {', '.join(ACTIONS)}.")
+
+
+def _target(value: object) -> Target:
+    for target in FILES:
+        if value == target:
+            return target
+    raise Refused(f"target must be one of {', '.join(FILES)}.")

@@ -1,0 +1,1 @@
+"""Commands on memories: store, recall, forget, move, measure."""

@@ -1,0 +1,86 @@
+"""`recollect forget`: counts what would go, asks, and takes it out of memory for good."""
+
+import sys
+
+import click
+
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import echo, one_line, print_json
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
+from recollect.flows.forgetting.receipts import Receipt
+
+
+def run(
+    item_id: str | None,
+    *,
+    session: str | None,
+    user: str | None,
+    whole_namespace: str | None,
+    twins: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Forget what exactly one of the arguments names."""
+    target = _target(item_id, session, user, whole_namespace)
+    with_engine(lambda engine: _forget(engine, target, twins=twins, dry_run=dry_run, yes=yes, as_json=as_json))
+
+
+def _target(item_id: str | None, session: str | None, user: str | None, whole_namespace: str | None) -> Target:
+    named = {SESSION: session, USER: user, NAMESPACE: whole_namespace}
+    given = [Target(kind, name) for kind, name in named.items() if name is not None]
+    if item_id is not None:
+        given.append(Target.named(item_id))
+    if len(given) != 1:
+        raise click.UsageError("Say what to forget: one ID, or one of --session, --user, --whole-namespace.")
+    return given[0]
+
+
+async def _forget(engine: Engine, target: Target, *, twins: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
+    namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
+    expected = await engine.forget.count(namespace, target, twins=twins)
+    if dry_run:
+        _print(expected, "would go", as_json)
+        return
+    if not yes:
+        _ask(namespace, expected)
+    receipt = await _forgotten(engine, namespace, target, twins, expected.total)
+    _print(receipt, "forgotten", as_json)
+
+
+def _ask(namespace: str, expected: Receipt) -> None:
+    """On a terminal; elsewhere nobody could answer."""
+    echo(f"From the namespace {namespace!r}, for good:", err=True)
+    for line in _lines(expected):
+        echo(line, err=True)
+    if not sys.stdin.isatty():
+        raise Invalid("Nothing was forgotten: there is no terminal to ask on. Say --yes, or --dry-run to count only.")
+    click.confirm("Forget all of this?", abort=True, err=True)
+
+
+async def _forgotten(engine: Engine, namespace: str, target: Target, twins: bool, expected: int) -> Receipt:
+    # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
+    with click.progressbar(length=expected, label="Forgetting", show_pos=True, file=sys.stderr) as bar:
+        return await engine.forget.forget(namespace, target, lambda gone: bar.update(gone - bar.pos), twins=twins)
+
+
+def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
+    if as_json:
+        document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
+        print_json(document | {"insights_left": receipt.insights_left, "twins_left": receipt.twins_left})
+        return
+    echo(f"{one_line(receipt.what)}: {outcome}")
+    for line in _lines(receipt):
+        echo(line)
+
+
+def _lines(receipt: Receipt) -> list[str]:
+    lines = [f"{count:>12,}  {kind}" for kind, count in receipt.rows.items()]
+    if receipt.insights_left:
+        ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)
+        lines.append(f"Made from this and from what others said, so they stay: {ids}")
+    if receipt.twins_left:
+        lines.append(f"Say the same and stay, unless you add --twins: {', '.join(receipt.twins_left)}")
+    return lines

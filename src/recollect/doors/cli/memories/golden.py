@@ -1,0 +1,229 @@
+"""`recollect golden`: keep the golden set, measure search with it, and draw how that went."""
+
+import dataclasses
+import json
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recollect import checks
+from recollect.doors.cli.memories import trend
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import Styled, echo, print_json, shortened
+from recollect.errors import Invalid, NotFound
+from recollect.flows.cognitive.golden_test import Entry, GoldenReport
+from recollect.flows.cognitive.ground_truth import Accepted
+from recollect.language.lengths import length_of
+from recollect.memory.cognitive.golden import GoldenQuery, GoldenRun, PutQuery
+from recollect.memory.cognitive.judging import Judgement
+
+MAX_SHOWN_CHARACTERS = 60
+NONE = "none"
+
+
+def add(query: str, expected: Sequence[str], as_json: bool) -> None:
+    """Add one query, or change what it expects."""
+    parts = [part for text in expected for part in text.split(",")]
+    ids = [] if parts == [NONE] else [_id(part) for part in parts]
+    (put,) = _put([Entry(query, ids if parts else None)])
+    _print_added([put], as_json)
+    if not as_json and put.change != "added":
+        echo(_change(put), err=True)
+
+
+def import_file(path: Path, as_json: bool) -> None:
+    """Add the queries of a file, all or none."""
+    added = _put(_entries(path))
+    if as_json:
+        _print_added(added, as_json)
+    else:
+        changes = Counter(query.change for query in added)
+        echo(
+            f"The golden set has {len(added)} queries of {path}: "
+            f"{changes['added']} new, {changes['changed']} changed, {changes['unchanged']} as before."
+        )
+
+
+def accept(query_id: int, as_json: bool) -> None:
+    """Let a query expect what both judges found relevant."""
+    accepted = with_engine(lambda engine: engine.ground_truth.accept(engine.settings.namespace, query_id))
+    if as_json:
+        print_json(_accepted_as_json(accepted))
+        return
+    echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
+    for ids, why in (
+        (accepted.already_expected, "expected already"),
+        (accepted.irrelevant, "irrelevant to both judges"),
+        (accepted.disputed, "relevant to one judge only"),
+        (accepted.unknown, "relevant to both, but no insight has that id"),
+    ):
+        if ids:
+            echo(f"  {why}: {_ids(ids)}")
+
+
+def show(as_json: bool) -> None:
+    """Print the golden set."""
+    queries = with_engine(lambda engine: engine.golden_test.queries(engine.settings.namespace))
+    if as_json:
+        print_json([_as_json(query) for query in queries])
+        return
+    for query in queries:
+        expected = _ids(query.expected_ids) if query.expected_ids else "nothing yet, so it is not measured"
+        shown = shortened(query.query, MAX_SHOWN_CHARACTERS)
+        echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
+    if not queries:
+        echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
+
+
+def remove(query_id: int) -> None:
+    """Take one query out of the golden set."""
+    with_engine(lambda engine: engine.golden_test.remove(engine.settings.namespace, query_id))
+    echo(f"Removed {query_id}.")
+
+
+def run(new_baseline: bool, as_json: bool) -> bool:
+    """Measure and print; says whether there is drift."""
+    report = with_engine(lambda engine: engine.golden_test.run(engine.settings.namespace, new_baseline=new_baseline))
+    if as_json:
+        print_json(_report_as_json(report))
+    else:
+        _print_report(report)
+    return report.run.drift_detected
+
+
+def plot(limit: int, image: Path | None, as_json: bool) -> None:
+    """Print the trend, and write it as a picture."""
+    runs = with_engine(lambda engine: engine.golden_test.history(engine.settings.namespace, limit))
+    if not runs:
+        raise NotFound("The golden test has not been run yet: `recollect golden run` runs it")
+    if image is not None:
+        _write(image, trend.svg(runs))
+    if as_json:
+        print_json([_run_as_json(run) for run in runs])
+        return
+    echo(trend.chart(runs, shutil.get_terminal_size().columns))
+    echo("* precision at 5   ! drift   - baseline")
+    if image is not None:
+        echo(f"Wrote {image}.")
+
+
+def judgements(query_id: int, as_json: bool) -> None:
+    """Print every score of both judges for a query."""
+    found = with_engine(lambda engine: engine.judges.judgements(engine.settings.namespace, query_id))
+    if as_json:
+        print_json([_judgement_as_json(judgement) for judgement in found])
+        return
+    for judgement in found:
+        hearing = judgement.hearing
+        echo(
+            f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {hearing.kappa:.2f} ({hearing.agreement})  "
+            f"{hearing.judge1_model} {hearing.judge1_score:.2f}  {hearing.judge2_model} {hearing.judge2_score:.2f}"
+            + ("  (one document: kappa says nothing)" if len(hearing.scores) == 1 else "")
+        )
+        for score in hearing.scores:
+            echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
+    if not found:
+        echo(f"No judge has been heard about query {query_id} yet.", err=True)
+
+
+def _id(text: str) -> int:
+    """The id of an insight, also as `recall` of the MCP door writes it."""
+    try:
+        return int(text.strip().removeprefix("insight:"))
+    except ValueError:
+        raise Invalid(f"--expect takes the ids of insights, whole numbers separated by commas, not {text!r}") from None
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids)) or "nothing"
+
+
+def _change(put: PutQuery) -> str:
+    if put.change == "unchanged":
+        return f"It was there already, and expects {_ids(put.expected_ids)} as before."
+    before = _ids(put.expected_before or [])
+    return f"It was there already: it expected {before}, and expects {_ids(put.expected_ids)} now."
+
+
+def _put(entries: Sequence[Entry]) -> list[PutQuery]:
+    return with_engine(lambda engine: engine.golden_test.add(engine.settings.namespace, entries))
+
+
+def _entries(path: Path) -> list[Entry]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"{path} is not UTF-8 text") from problem
+    entries = [_entry(line, f"{path} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not entries:
+        raise Invalid(f"{path} has no queries: each line is an object with query and expect")
+    return entries
+
+
+def _entry(line: str, place: str) -> Entry:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
+    if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
+        raise Invalid(f"{place} must be an object with query, a text, and expect, a list of the ids of insights")
+    return Entry(row["query"], row.get("expect"), f"{place}: ")
+
+
+def _write(image: Path, text: str) -> None:
+    try:
+        image.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise Invalid(f"{image} cannot be written: {problem.strerror}") from problem
+
+
+def _print_added(added: Sequence[PutQuery], as_json: bool) -> None:
+    if as_json:
+        changes = [{"change": query.change, "expected_before": query.expected_before} for query in added]
+        print_json([_as_json(query) | change for query, change in zip(added, changes, strict=True)])
+    else:
+        echo("\n".join(str(query.id) for query in added))
+
+
+def _print_report(report: GoldenReport) -> None:
+    run = report.run
+    echo(
+        f"{run.day}  precision at 5: {run.precision_at_5:.3f}  baseline: {run.baseline_precision:.3f}  "
+        f"queries: {run.queries_tested}"
+    )
+    for length, part in report.breakdown.items():
+        precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
+        echo(f"  {length:<7} {part.count:>4}  {precision}")
+    echo(Styled(report.details, fg="red" if run.drift_detected else None))
+
+
+def _as_json(query: GoldenQuery) -> dict[str, Any]:
+    return {"id": query.id, "query": query.query, "expect": query.expected_ids, "type": length_of(query.query)}
+
+
+def _run_as_json(run: GoldenRun) -> dict[str, Any]:
+    """The contract's names."""
+    return {
+        "date": run.day.isoformat(),
+        "precision_at_5": run.precision_at_5,
+        "baseline_precision": run.baseline_precision,
+        "drift_detected": run.drift_detected,
+        "queries_tested": run.queries_tested,
+    }
+
+
+def _report_as_json(report: GoldenReport) -> dict[str, Any]:
+    breakdown = {length: dataclasses.asdict(part) for length, part in report.breakdown.items()}
+    changes = dataclasses.asdict(report.changes)
+    return _run_as_json(report.run) | {"details": report.details, "query_breakdown": breakdown, "set_changes": changes}
+
+
+def _accepted_as_json(accepted: Accepted) -> dict[str, Any]:
+    fates = {name: ids for name, ids in dataclasses.asdict(accepted).items() if name != "query"}
+    return {"id": accepted.query.id, "expect": accepted.query.expected_ids} | fates
+
+
+def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:
+    return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.hearing)

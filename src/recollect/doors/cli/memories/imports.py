@@ -1,0 +1,83 @@
+"""`recollect import`: an export of ours, or a file of another program, into a namespace."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from recollect.doors.cli.memories.export import STANDARD
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import echo, give_meaning
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.transfer.import_report import Progress, Report
+
+
+def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
+    """Import a file and tell what came of it; whether something was refused."""
+    if user is not None and origin != "mem0":
+        raise Invalid("--user says whose memories of mem0 are that name nobody: it goes with --from mem0")
+    report, waiting = with_engine(lambda engine: _import_and_index(engine, path, namespace, origin, user))
+    _tell(report, waiting)
+    return report.refused > 0
+
+
+async def _import_and_index(
+    engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None
+) -> tuple[Report, int]:
+    """What came of it, and how much waits for its meaning: nothing of a short file, unless its model fails."""
+    report = await _import(engine, path, namespace, origin, user)
+    await give_meaning(engine.indexer, report.namespace)
+    return report, await engine.indexer.waiting(report.namespace)
+
+
+async def _import(engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None) -> Report:
+    with _opened(path) as file, _progress(path) as progress:
+        if origin == "memory-json":
+            return await engine.adopting.memory_json(namespace or engine.settings.namespace, file, progress)
+        if origin == "mem0":
+            return await engine.adopting.mem0(namespace or engine.settings.namespace, file, user, progress)
+        return await engine.importing.run(file, namespace, progress)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if path == STANDARD:
+        yield sys.stdin.buffer
+        return
+    try:
+        file = path.open("rb")
+    except OSError as problem:
+        raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
+    with file:
+        yield file
+
+
+@contextmanager
+def _progress(path: Path) -> Iterator[Progress | None]:
+    """A bar on a terminal; how long standard input will be, nobody knows."""
+    if path == STANDARD or not sys.stderr.isatty():
+        yield None
+        return
+    size = path.stat().st_size
+    with click.progressbar(length=size, label="Importing", file=sys.stderr) as bar:
+        yield bar.update
+        bar.update(size - bar.pos)
+
+
+def _tell(report: Report, waiting: int) -> None:
+    for refusal in report.refusals:
+        echo(f"{refusal.place}: {refusal.reason}", err=True)
+    if report.refused > len(report.refusals):
+        echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
+    for kind in sorted(report.added.keys() | report.known.keys()):
+        echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
+    echo(
+        f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
+        f"{report.refused:,} refused."
+    )
+    if waiting:
+        echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")

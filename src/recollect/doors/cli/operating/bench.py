@@ -1,0 +1,96 @@
+"""`recollect bench retrieval`: store a corpus of conversations, ask its questions, write what was recalled."""
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+from uuid import uuid4
+
+import click
+
+from recollect import checks
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import echo, indexed
+from recollect.engine import Engine
+from recollect.errors import Invalid, Unavailable
+from recollect.flows.remember import Line, Turn
+from recollect.flows.search.ranking import ASSISTANT
+from recollect.memory.index.search import Scope
+
+RANKED = 100
+TURN_FIELDS = ("conversation", "session", "turn", "speaker", "time", "text")
+
+
+def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    """Store the corpus in a new namespace; one that is named and holds it already is only asked."""
+    try:
+        out.touch()  # before the long work, so that a place that cannot be written to is known at once
+        with_engine(lambda engine: _retrieval(engine, corpus, questions, out, namespace))
+    except OSError as problem:
+        raise Invalid(f"{problem.filename or out} cannot be used: {problem.strerror}") from problem
+
+
+async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+    chosen = namespace or f"bench-{uuid4()}"
+    asked = list(_rows(questions, ("conversation", "id", "question")))
+    if not asked:
+        raise Invalid(f"{questions} holds no question")
+    if not await engine.conversations.of_user(chosen, asked[0]["conversation"], 1):
+        await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
+    await indexed(engine.indexer, chosen)
+    with out.open("w", encoding="utf-8") as run_file:
+        await _ask(engine, chosen, asked, run_file)
+    echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
+
+
+def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _row(line, fields, f"{path} line {number}")
+
+
+def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as problem:
+        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
+    if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
+        raise Invalid(f"{place} must be an object with the texts {', '.join(fields)}")
+    return row
+
+
+async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]) -> None:
+    """Each conversation is its own owner; the order of the file is the order of the talk."""
+    by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for turn in turns:
+        by_session[turn["conversation"], turn["session"]].append(turn)
+    with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
+        for (conversation, session), said in sessions:
+            lines = tuple(_line(turn) for turn in said)
+            await engine.remember.turn(namespace, Turn(f"{conversation}/{session}", lines, opens_for=conversation))
+
+
+def _line(turn: dict[str, Any]) -> Line:
+    speaker = turn["speaker"]
+    role = ASSISTANT if speaker.lower() == ASSISTANT else "user"
+    named = None if speaker.lower() in (ASSISTANT, "user") else speaker
+    try:
+        at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
+    except ValueError as problem:
+        raise Invalid(f"turn {turn['turn']} has no usable time: {problem}") from problem
+    return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
+
+
+async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], run_file: TextIO) -> None:
+    with click.progressbar(asked, label="Asking  ") as questions:
+        for question in questions:
+            scope = Scope(owner=question["conversation"])
+            found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
+            if found.degraded is not None:
+                raise Unavailable(f"The run would measure the outage, so it ends here. {found.degraded}")
+            ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
+            run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")

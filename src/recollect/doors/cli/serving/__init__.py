@@ -1,0 +1,1 @@
+"""Commands that serve: HTTP, MCP over standard input, and the agent in a terminal."""

@@ -1,0 +1,143 @@
+"""`recollect serve`: the HTTP server, which says where it listens and what to try first."""
+
+import asyncio
+import gc
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from recollect import logs
+from recollect import settings as environment
+from recollect.doors import telemetry_export
+from recollect.doors.cli.printing import echo
+from recollect.doors.cli.serving.workers import supervise
+from recollect.doors.loopback import is_loopback
+from recollect.doors.mcp import toolsets
+from recollect.doors.mcp.server import PATH, RecollectServer, http_routes, quiet_sdk
+from recollect.doors.rest.app import create_app
+from recollect.doors.rest.edge.server import configured
+from recollect.engine import Engine
+from recollect.errors import Misconfigured
+from recollect.settings import Settings
+from recollect.storage.opening import place
+
+
+def run(host: str | None, port: int | None, workers: int, names: str | None, require_key: bool) -> None:
+    """Serve until a signal stops it; requests in flight have a moment to finish."""
+    chosen = toolsets.chosen(names)
+    settings = environment.load()
+    if require_key:
+        settings = settings.model_copy(update={"require_key": True})
+    logs.configure(settings.log_level, settings.log_format)
+    telemetry_export.check()
+    host = host or settings.host
+    if not is_loopback(host) or workers > 1:
+        # In this process and before anybody can connect: a failure is one sentence, and the schema is there in time.
+        asyncio.run(_rehearse(settings, host))
+    listener = _listen(host, settings.port if port is None else port)
+    if workers == 1:
+        asyncio.run(_serve(settings, listener, chosen, lambda: _announce(listener, settings)))
+    else:
+        supervise(workers, _work, (settings, listener, chosen), lambda: _announce(listener, settings))
+
+
+def _work(settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]) -> None:
+    logs.configure(settings.log_level, settings.log_format)
+    asyncio.run(_serve(settings, listener, chosen, started))
+
+
+async def _serve(
+    settings: Settings, listener: socket.socket, chosen: tuple[str, ...], started: Callable[[], None]
+) -> None:
+    quiet_sdk(settings.log_level)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # Opened here, so that a failure is one sentence; closed by the application, so that a signal does not skip it.
+    engine = await Engine.open(settings)
+    mcp = RecollectServer(engine, chosen)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with telemetry_export.exporting(engine, scraped=True), mcp.session_manager.run():
+            yield
+
+    app = create_app(engine, http_routes(mcp), running, listener.getsockname()[0])
+    await _AnnouncingServer(configured(app, settings), started).serve(sockets=[listener])
+
+
+async def _rehearse(settings: Settings, host: str) -> None:
+    """Without a key, whoever can reach the address could read everything."""
+    engine = await Engine.open(settings.model_copy(update={"indexer": False}))
+    try:
+        if not is_loopback(host) and not await engine.access.has_keys():
+            raise Misconfigured(
+                f"Recollect does not bind to {host} without keys: others could read this memory. "
+                "Make a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
+            )
+    finally:
+        await engine.close()
+
+
+class _AnnouncingServer(uvicorn.Server):
+    """Tells once the database and the application are ready, not before; and ends without complaints."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            for listener in sockets or []:
+                listener.listen(BACKLOG)  # the server below lets as few wait as it accepts at once
+            # What is loaded by now stays: the collector need not look through it again for every few requests.
+            gc.collect()
+            gc.freeze()
+            self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # MCP clients listen to streams that have no end of their own.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: _CUT_STREAM not in record.getMessage())
+        await super().shutdown(sockets)
+
+
+def _announce(listener: socket.socket, settings: Settings) -> None:
+    url = _url(listener)
+    echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
+    echo(f"MCP:     {url}{PATH}, for MCP clients")
+    echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP: only then does asyncio send answers at once, instead of waiting 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as problem:
+        listener.close()
+        raise Misconfigured(
+            f"Cannot listen on {host} port {port}: {problem.strerror}. "
+            "Choose another with --port or RECOLLECT_PORT; 0 takes a free one."
+        ) from problem
+    return listener
+
+
+_CUT_STREAM = "ASGI callable returned without completing response"
+
+# Whoever works in a thread lets the event loop go on after so long, and not only after Python's five milliseconds: a
+# request that waits for the loop a dozen times would feel it.
+SWITCH_SECONDS = 0.001
+
+# Clients that connect at once wait here instead of being turned away.
+BACKLOG = 2048
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,33 @@
+"""How the HTTP server is set up, the same in `recollect serve` and in tests."""
+
+from typing import Any
+
+import uvicorn
+
+from recollect.doors.rest.edge.connections import KEEP_ALIVE_SECONDS, Connections, limit_by_descriptors, protocol
+from recollect.settings import Settings
+
+# So many are accepted before the loop does anything else, as a refusal for want of descriptors: below the reserve.
+ACCEPTED_AT_ONCE = 16
+
+# Requests under way may finish for so long after a stop signal.
+GRACE_SECONDS = 1
+
+
+def configured(app: Any, settings: Settings) -> uvicorn.Config:
+    """A server of this application that bounds its connections and believes no forwarded header of a stranger."""
+    limit = limit_by_descriptors(settings.database_connections)
+    return uvicorn.Config(
+        app,
+        http=protocol(Connections(limit, settings.trusted_proxies)),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        backlog=ACCEPTED_AT_ONCE,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )

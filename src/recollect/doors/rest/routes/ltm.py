@@ -1,0 +1,413 @@
+"""`/ltm/memories`: long-term memories of users, agents and sessions, as the REST contract has them."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest import degraded
+from recollect.doors.rest.bodies import Body, ChatEntry
+from recollect.doors.rest.caller import calling
+from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route
+from recollect.errors import Invalid
+from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED, Written
+from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
+
+router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
+
+DEFAULT_LIMIT = 100
+
+# What the contract's answers have no field for goes into headers, so that their bodies stay as it shows them.
+OUTCOME = "X-Memory-Outcome"
+SUPERSEDED = "X-Memory-Superseded"
+NEXT_CURSOR = "X-Next-Cursor"
+
+Category = Literal["semantic", "episodic", "fact", "preference"]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
+
+
+def _moment(given: object) -> datetime:
+    """A date and time as answers write it. Pydantic would also take numbers, which the document does not allow."""
+    try:
+        return datetime.fromisoformat(given if isinstance(given, str) else "")
+    except ValueError:
+        raise ValueError("write a date and time as in 2026-02-14T12:00:00Z") from None
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
+]
+SINCE = "Only memories that were stored at this time or later; UTC if it names no time zone"
+UNTIL = "Only memories that were stored at this time or before"
+CATEGORIES = "Only memories of these categories; without it, of all"
+METADATA = "Only memories whose metadata contains this"
+
+
+class Scoped(Body):
+    """A request that says whose memories it is about."""
+
+    user_id: Identifier | None = Field(None, description="User scope", examples=["user-42"])
+    agent_id: Identifier | None = Field(None, description="Agent scope")
+    session_id: Identifier | None = Field(None, description="Session scope")
+
+    @model_validator(mode="after")
+    def _has_a_scope(self) -> Self:
+        if self.user_id is None and self.agent_id is None and self.session_id is None:
+            raise ValueError("At least one of user_id, agent_id, or session_id must be provided")
+        return self
+
+    def holder(self) -> Holder:
+        """Whose memories."""
+        return Holder(self.user_id, self.agent_id, self.session_id)
+
+
+MAX_MESSAGES = 1000
+MAX_CATEGORIES = 4
+
+
+class MemoryMessage(ChatEntry):
+    """One message of a chat. Other fields that chat clients send are passed over; so is a message without text."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Identifier = Field(description="Who speaks", examples=["user"])
+    name: Identifier | None = Field(None, description="Who speaks, in place of the role")
+
+
+Remembered = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[MemoryMessage], Tag("chat")],
+    Discriminator(lambda given: "chat" if isinstance(given, list) else "text"),
+]
+
+
+class AddMemory(Scoped):
+    """A memory to store: one call makes one memory."""
+
+    messages: Remembered = Field(
+        description="Memory content: plain string or chat message format",
+        examples=["The user prefers dark mode and uses Vim."],
+    )
+    category: Category = Field(examples=["preference"])
+    metadata: dict[str, Any] | None = Field(
+        None, description="Additional metadata", examples=[{"source": "settings-page"}]
+    )
+    recalled: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_RECALLED,
+        description="Texts or ids of memories that were put into the prompt which led to this: a text that only "
+        "repeats them is not stored again",
+    )
+
+    @field_validator("messages", mode="before")
+    @classmethod
+    def _is_short(cls, messages: object) -> object:
+        """Before each message is looked at: a list of faults would be longer still."""
+        if isinstance(messages, list) and len(messages) > MAX_MESSAGES:
+            raise ValueError(f"messages has more than {MAX_MESSAGES:,} entries: one memory is no archive")
+        return messages
+
+    def text(self) -> str:
+        """What to remember, as one text."""
+        if isinstance(self.messages, str):
+            return self.messages
+        lines = [ChatLine(message.role, message.text(), message.name) for message in self.messages]
+        return as_text([line for line in lines if line.content.strip()])
+
+
+class SearchMemories(Scoped):
+    """A question to the memories of a scope."""
+
+    query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
+    categories: list[Category] | None = Field(
+        None, min_length=1, max_length=MAX_CATEGORIES, description=CATEGORIES, examples=[["preference", "fact"]]
+    )
+    metadata: dict[str, Any] | None = Field(None, description=METADATA, examples=[{"source": "settings-page"}])
+    since: Moment | None = Field(None, description=SINCE)
+    until: Moment | None = Field(None, description=UNTIL)
+    limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
+
+    def chosen(self) -> Chosen:
+        """Which memories of the scope."""
+        return Chosen(self.categories, self.metadata, self.since, self.until)
+
+
+class UpdateMemory(Body):
+    """Another text for a memory."""
+
+    data: str = Field(examples=["Updated memory content"])
+
+
+class PatchMemory(Body):
+    """What to change of a memory; what is left out, or null, stays."""
+
+    data: str | None = Field(None, description="Another text", examples=["Updated memory content"])
+    category: Category | None = Field(None, description="Another category")
+    metadata: dict[str, Any] | None = Field(
+        None,
+        description="Merged into the metadata (RFC 7396): keys with null go, keys that are not named stay",
+        examples=[{"source": "chat", "reviewed": True}],
+    )
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.data is None and self.category is None and self.metadata is None:
+            raise ValueError("There is nothing to change: give data, category or metadata")
+        return self
+
+
+class MemoryResponse(BaseModel):
+    """A memory, with the same fields in every answer; `score` only where something was searched for."""
+
+    id: str = Field(examples=["0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
+    memory: str = Field(examples=["The user prefers dark mode and uses Vim."])
+    metadata: dict[str, Any] = Field(
+        description="The caller's metadata and the category; `superseded_by` where a newer memory replaced this one",
+        examples=[{"category": "preference", "source": "settings-page"}],
+    )
+    created_at: datetime = Field(examples=["2025-02-14T12:00:00Z"])
+    updated_at: datetime | None = Field(examples=[None])
+    score: float | None = Field(None, description="How near to the question, from 0 to 1", examples=[None])
+    user_id: str | None = Field(description="Whose it is", examples=["user-42"])
+    agent_id: str | None = Field(examples=[None])
+    session_id: str | None = Field(examples=[None])
+
+    @classmethod
+    def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
+        """A stored memory as the contract shows it."""
+        metadata = {"category": memory.category} | memory.metadata | {"category": memory.category}
+        metadata.pop("superseded_by", None)  # a caller's own would say of this memory what only we know
+        if memory.superseded_by is not None:
+            metadata["superseded_by"] = str(memory.superseded_by)
+        return cls(
+            id=str(memory.id),
+            memory=memory.text,
+            metadata=metadata,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            score=None if score is None else round(score, 4),
+            user_id=memory.user_id,
+            agent_id=memory.agent_id,
+            session_id=memory.session_id,
+        )
+
+
+class MemoryResults(BaseModel):
+    """Some memories: the best first where something was searched for, otherwise the newest."""
+
+    results: list[MemoryResponse]
+
+
+class DeletedMemory(BaseModel):
+    """What was deleted, and what it had superseded."""
+
+    id: str
+    deleted: Literal[True] = True
+    superseded: list[str] = Field(
+        description="Memories that it had superseded: they stay out of force until someone undoes that"
+    )
+    restored: list[str] = Field(description="Those that came back, with `restore=true`")
+
+
+class HistoryItem(BaseModel):
+    """One thing that happened to a memory."""
+
+    id: str
+    memory_id: str
+    old_memory: str | None = Field(description="What it said before; null once the memory is deleted")
+    new_memory: str | None = Field(description="What it said from then on; null once the memory is deleted")
+    event: Literal["create", "update", "delete", "supersede", "undo"] = Field(examples=["update"])
+    timestamp: datetime
+
+    @classmethod
+    def of(cls, entry: HistoryEntry) -> Self:
+        """An entry as the contract shows it."""
+        return cls.model_validate(
+            {
+                "id": str(entry.id),
+                "memory_id": str(entry.memory_id),
+                "old_memory": entry.old_memory,
+                "new_memory": entry.new_memory,
+                "event": entry.event,
+                "timestamp": entry.at,
+            }
+        )
+
+
+class MemoryHistory(BaseModel):
+    """Everything that happened to a memory, in order."""
+
+    entries: list[HistoryItem]
+
+
+EMBEDDED: dict[int | str, dict[str, Any]] = {200: {"headers": degraded.DOCUMENTED}}
+"""Of a route whose answer depends on the embedding model."""
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+@router.post(
+    "",
+    responses=responses(409)
+    | {
+        200: {
+            "headers": {
+                OUTCOME: _header(
+                    "created; existing (its scope has it already); merged (it has, and got new metadata); "
+                    "echo (it only repeats `recalled`)"
+                ),
+                SUPERSEDED: _header("Ids of the memories that this one replaced, separated by commas"),
+            }
+            | degraded.DOCUMENTED
+        }
+    },
+)
+async def add_memory(request: Request, body: AddMemory, response: Response) -> MemoryResponse:
+    """Add a memory to long-term storage; the same one twice in a scope is stored once."""
+    caller = calling(request)
+    added = await caller.engine.memories.add(
+        caller.namespace, body.text(), body.category, body.holder(), body.metadata, body.recalled
+    )
+    response.headers[OUTCOME] = added.what
+    if added.superseded:
+        response.headers[SUPERSEDED] = ",".join(map(str, added.superseded))
+    degraded.tell(response, added.degraded)
+    return MemoryResponse.of(added.memory)
+
+
+@router.post("/search", responses=EMBEDDED)
+async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
+    """Search memories by semantic similarity and by words, the best first."""
+    caller = calling(request)
+    found = await caller.engine.memories.search(caller.namespace, body.query, body.holder(), body.chosen(), body.limit)
+    degraded.tell(response, found.degraded)
+    return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
+
+
+@router.get(
+    "", responses={200: {"headers": {NEXT_CURSOR: _header("The `cursor` of the next page; absent on the last")}}}
+)
+async def list_memories(
+    request: Request,
+    response: Response,
+    user_id: Annotated[Identifier | None, Query(description="Filter by user")] = None,
+    agent_id: Annotated[Identifier | None, Query(description="Filter by agent")] = None,
+    session_id: Annotated[Identifier | None, Query(description="Filter by session")] = None,
+    categories: Annotated[list[Category] | None, Query(description=CATEGORIES, max_length=MAX_CATEGORIES)] = None,
+    metadata: Annotated[str | None, Query(description=f"{METADATA}, a JSON object")] = None,
+    since: Annotated[Moment | None, Query(description=SINCE)] = None,
+    until: Annotated[Moment | None, Query(description=UNTIL)] = None,
+    limit: Annotated[Limit, Query()] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the page before")] = None,
+) -> MemoryResults:
+    """List memories with optional filters, newest first."""
+    caller = calling(request)
+    behind = None if cursor is None else _place(cursor)
+    holder = Holder(user_id, agent_id, session_id)
+    chosen = Chosen(categories, None if metadata is None else _object(metadata), since, until)
+    page = await caller.engine.memories.newest(caller.namespace, holder, limit, behind, chosen)
+    if page.next is not None:
+        response.headers[NEXT_CURSOR] = _cursor(page.next)
+    return MemoryResults(results=list(map(MemoryResponse.of, page.memories)))
+
+
+@router.get("/{memory_id}", responses=responses(404))
+async def get_memory(request: Request, memory_id: str) -> MemoryResponse:
+    """Get a specific memory by its id."""
+    caller = calling(request)
+    return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
+
+
+@router.put("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
+async def update_memory(request: Request, memory_id: str, body: UpdateMemory, response: Response) -> MemoryResponse:
+    """Update a memory's content."""
+    caller = calling(request)
+    return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, Change(body.data)))
+
+
+@router.patch("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
+async def patch_memory(request: Request, memory_id: str, body: PatchMemory, response: Response) -> MemoryResponse:
+    """Change a memory's content, category or metadata, and leave the rest."""
+    caller = calling(request)
+    change = Change(body.data, body.category, body.metadata)
+    return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, change))
+
+
+@router.delete("/{memory_id}", responses=responses(404, 409))
+async def delete_memory(
+    request: Request,
+    memory_id: str,
+    restore: Annotated[bool, Query(description="Bring back the memories that this one had superseded")] = False,
+) -> DeletedMemory:
+    """Delete a memory; its history stays, without its texts."""
+    caller = calling(request)
+    deleted = await caller.engine.memories.delete(caller.namespace, memory_id, restore=restore)
+    return DeletedMemory(
+        id=str(deleted.id),
+        superseded=list(map(str, deleted.superseded)),
+        restored=list(map(str, deleted.restored)),
+    )
+
+
+@router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
+async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
+    """Bring back a memory that a newer one superseded; the newer one stays, too."""
+    caller = calling(request)
+    return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
+
+
+@router.get("/{memory_id}/history", responses=responses(404))
+async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
+    """Get the change history of a memory, also of one that is deleted."""
+    caller = calling(request)
+    entries = await caller.engine.memories.history(caller.namespace, memory_id)
+    return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
+
+
+def _written(response: Response, written: Written) -> MemoryResponse:
+    degraded.tell(response, written.degraded)
+    return MemoryResponse.of(written.memory)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Invalid('metadata must be a JSON object, as in {"source": "chat"}')
+    return value
+
+
+def _cursor(place: Place) -> str:
+    return base64.urlsafe_b64encode(f"{place.created_at.isoformat()} {place.id}".encode()).decode()
+
+
+def _place(cursor: str) -> Place:
+    try:
+        at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
+        return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
+    except (ValueError, OverflowError) as problem:
+        raise Invalid(f"cursor is not one of ours: pass on the header {NEXT_CURSOR} of the page before") from problem

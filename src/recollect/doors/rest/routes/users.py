@@ -1,0 +1,76 @@
+"""`/users`: a key for a user of the gateway, and everything of one user forgotten for good."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, Field
+
+from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.rest.bodies import Body
+from recollect.doors.rest.caller import calling
+from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route
+from recollect.flows.forgetting.forget import USER, Target
+
+router = APIRouter(route_class=Route)
+
+
+class NewUser(Body):
+    """Who is to get a key."""
+
+    user_id: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="A name of your choice", examples=["anna"]
+        ),
+    ]
+
+
+class UserKey(BaseModel):
+    """A user's credential. The key is not shown again."""
+
+    user_id: str = Field(examples=["anna"])
+    user_key: str = Field(description="Send it with every request of this user, and keep it secret")
+    created_at: datetime
+
+
+class ForgottenUser(BaseModel):
+    """The receipt: how many rows of each kind went."""
+
+    user_id: str = Field(examples=["anna"])
+    forgotten: bool = Field(description="False if this was a dry run")
+    rows: dict[str, int] = Field(examples=[{"messages": 120, "passages": 131, "sessions": 4}])
+    insights_left: list[int] = Field(
+        description="Insights that were made from what this user said and from what others said: they stay"
+    )
+
+
+@router.post("/users", status_code=201, tags=["gateway"], responses=responses(409))
+async def create_user(request: Request, body: NewUser) -> UserKey:
+    """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
+    caller = calling(request)
+    key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
+    return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
+
+
+# A user's id may have a slash in it.
+@router.delete("/users/{user_id:path}", tags=["users"], responses=responses(404, 409))
+async def forget_user(
+    request: Request,
+    user_id: Annotated[str, Path(description="Whose sessions, memories, resources and keys are to go")],
+    dry_run: Annotated[bool, Query(description="Only count what would go")] = False,
+) -> ForgottenUser:
+    """Forget a user: whatever is known to be of this user goes for good, with all by which it could be found.
+
+    A large memory takes a while. If the answer does not arrive, ask again: the rest goes then.
+    """
+    caller = calling(request)
+    flow, target = caller.engine.forget, Target(USER, user_id)
+    receipt = await (flow.count if dry_run else flow.forget)(caller.namespace, target)
+    return ForgottenUser(
+        user_id=user_id,
+        forgotten=not dry_run,
+        rows=receipt.rows,
+        insights_left=list(receipt.insights_left),
+    )

@@ -1,0 +1,1 @@
+"""The cognitive toolset: insights, working memory, episodes, the graph, judges and drift."""

@@ -1,0 +1,388 @@
+"""Cognition: dialogue, insights, working memory and episodes, as the cognitive contract has them."""
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from recollect import checks, tasks, telemetry
+from recollect.errors import Invalid, NotFound
+from recollect.flows.indexing.passage_writer import EmbeddingStatus, Findable
+from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.flows.results import Results
+from recollect.flows.search.fusion import Weights, fuse
+from recollect.flows.search.item_search import Legs
+from recollect.language.content import density, likeness
+from recollect.memory.cognitive.episodes import Episode, Episodes, SimilarEpisode
+from recollect.memory.cognitive.insights import Insight, Insights
+from recollect.memory.cognitive.working import REASONS, StaleItem, Working, WorkingItem, WorkingUpdate
+from recollect.memory.index.passages import Source
+from recollect.memory.index.search import Scope
+from recollect.memory.log import Log, Message, RawFilter
+from recollect.storage.database import Database
+
+ROLES = ("user", "assistant", "system")
+ORDERS = ("asc", "desc")
+
+LOW_GROUNDING = 0.25
+MAX_SOURCES = 1000
+MAX_TOP_K = 100
+MAX_LISTED = 1000
+MAX_DAYS_BACK = 36_500
+
+# Items that each leg brings; the contract allows 100 results.
+NOMINEES = 200
+# The same where results are still to be filtered by what passages do not know.
+NOMINEES_TO_FILTER = 1000
+
+SIMILARITY_BY_WORDS = "`similarity` is the share of words in common here."
+
+_INSIGHTS = Scope(kinds=("insight",))
+_EPISODES = Scope(kinds=("episode",))
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """A stored insight, and whether it is found by its meaning already; `degraded` says why it could not be."""
+
+    insight: Insight
+    embedding_status: EmbeddingStatus
+    degraded: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEpisode:
+    """A stored episode, and whether it is found by its meaning already; `degraded` says why it could not be."""
+
+    episode: Episode
+    embedding_status: EmbeddingStatus
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InsightFilter:
+    """Which insights, and how many; both ends of the range belong to it."""
+
+    top_k: int = 50
+    fidelity_min: float | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+    def checked(self) -> tuple[int, float | None, datetime | None, datetime | None]:
+        """The same as a search takes it."""
+        checks.between(self.top_k, 1, MAX_LISTED, "top_k")
+        if self.fidelity_min is not None:
+            checks.number_between(self.fidelity_min, 0.0, 1.0, "fidelity_min")
+        range_of_time = _range(self.created_after, "created_after", self.created_before, "created_before")
+        return self.top_k, self.fidelity_min, *range_of_time
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInsight:
+    """An insight and its score; 1 is the first of both lists."""
+
+    insight: Insight
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class HybridResults:
+    """The best insights, and how many each of the two searches brought."""
+
+    results: list[FoundInsight]
+    semantic_results_count: int
+    keyword_results_count: int
+    degraded: str | None = None
+    asked_by_meaning: bool = True
+
+
+class Cognition:
+    """What an agent keeps: what was said, what it means, what matters now, and what was learnt."""
+
+    def __init__(
+        self,
+        database: Database,
+        remember: Remember,
+        log: Log,
+        insights: Insights,
+        working: Working,
+        episodes: Episodes,
+        findable: Findable,
+        legs: Legs,
+        low_fidelity: float,
+    ) -> None:
+        self._database = database
+        self._remember = remember
+        self._log = log
+        self._insights = insights
+        self._working = working
+        self._episodes = episodes
+        self._findable = findable
+        self._legs = legs
+        self._low_fidelity = low_fidelity
+
+    async def store_dialogue(
+        self, namespace: str, session_id: str, speaker: str, content: str, metadata: Mapping[str, Any] | None = None
+    ) -> Message:
+        """Log what a speaker said; the session begins with its first message. `seq` is the contract's id."""
+        checks.identifier(session_id, "session_id")
+        checks.identifier(speaker, "speaker")
+        role = speaker.lower() if speaker.lower() in ROLES else "user"
+        line = Line(role, checks.text(content, "content"), checks.metadata(metadata), speaker)
+        (message,) = await self._remember.turn(namespace, Turn(session_id, (line,), opens_for=ANONYMOUS))
+        return message
+
+    async def raw(
+        self,
+        namespace: str,
+        session_id: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        speaker: str | None = None,
+        limit: int = 100,
+        order: str = "desc",
+    ) -> list[Message]:
+        """Messages in the order of time; both ends of the range belong to it."""
+        if session_id is not None:
+            checks.identifier(session_id, "session_id")
+        if speaker is not None:
+            checks.identifier(speaker, "speaker")
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        checks.one_of(order, ORDERS, "order")
+        wanted = RawFilter(session_id, *_range(start, "start", end, "end"), speaker)
+        async with self._database.searching(namespace) as db:
+            return await self._log.raw(db, wanted, limit, newest_first=order == "desc")
+
+    @telemetry.memory_operation("create_memory")
+    async def compress(self, namespace: str, content: str, source_ids: Sequence[int]) -> Compressed:
+        """Store an insight that messages were condensed to, with how dense it is and how near to them, if to any."""
+        checks.text(content, "content")
+        sources = await self._sources(namespace, source_ids)
+        studied = await self._findable.study(namespace, content)
+        fidelity = round(await tasks.in_thread(density, content), 4)
+        metadata: dict[str, Any] = {"fidelity_warning": fidelity < self._low_fidelity}
+        if sources:
+            said = [message.content for message in sources.values()]
+            grounding = await self._findable.grounding(namespace, content, studied, said)
+            metadata["grounding"] = round(grounding.value, 4)
+            if grounding.by == "words":
+                metadata["grounding_by"] = "words"
+        async with self._database.transaction(namespace) as tx:
+            # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
+            _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
+            insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
+            source = Source("insight", str(insight.id), studied.excerpts, insight.created_at)
+            await self._findable.add(tx, source, studied)
+        self._findable.committed(namespace, studied)
+        return Compressed(insight, studied.embedding_status, studied.degraded, self._warnings(insight))
+
+    @telemetry.memory_operation("search_memory", lambda found: len(found.results))
+    async def hybrid_search(
+        self,
+        namespace: str,
+        query_text: str,
+        query_embedding: Sequence[float] | None = None,
+        top_k: int = 5,
+        weights: Weights | None = None,
+    ) -> HybridResults:
+        """Insights by meaning and by words, fused by their ranks; without a model words alone bring any."""
+        weights = weights or Weights()
+        checks.question(query_text, "query_text")
+        checks.between(top_k, 1, MAX_TOP_K, "top_k")
+        weights.check()
+        vector = None
+        if query_embedding is not None:
+            vector = await self._legs.given_vector(namespace, query_embedding, "query_embedding")
+        ranks = await self._legs.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
+        best = fuse(ranks.by_meaning, ranks.by_words, weights)[:top_k]
+        ranks.query.require(best)
+        async with self._database.reading(namespace) as db:
+            found = await self._insights.find(db, [insight_id for insight_id, _ in best])
+        results = [FoundInsight(found[insight_id], score) for insight_id, score in best if insight_id in found]
+        asked = ranks.query
+        return HybridResults(
+            results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, asked.meaning is not None
+        )
+
+    async def newest_insights(self, namespace: str, wanted: InsightFilter | None = None) -> list[Insight]:
+        """The last insights that were stored, the newest first."""
+        top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
+        async with self._database.reading(namespace) as db:
+            return await self._insights.newest(db, top_k, fidelity_min, since, until)
+
+    async def insights(self, namespace: str, query: str, wanted: InsightFilter | None = None) -> Results[FoundInsight]:
+        """Insights that match a query, the best first."""
+        top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
+        checks.question(query, "query")
+        scope = replace(_INSIGHTS, since=since, until=until)
+        ranks = await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER)
+        ranked = fuse(ranks.by_meaning, ranks.by_words, Weights())
+        async with self._database.reading(namespace) as db:
+            found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
+        ranks.query.require(found)
+        best = [FoundInsight(found[insight_id], score) for insight_id, score in ranked if insight_id in found]
+        return Results(best[:top_k], ranks.query.degraded)
+
+    @telemetry.memory_operation("upsert_memory")
+    async def update_working(self, namespace: str, content: str, importance: float | None = None) -> WorkingUpdate:
+        """Keep something in mind; when ten things are, one of them goes to the archive.
+
+        Without an importance, what is in mind already keeps its own.
+        """
+        checks.text(content, "content")
+        if importance is not None:
+            checks.number_between(importance, 0.0, 1.0, "importance")
+        async with self._database.transaction(namespace) as tx:
+            return await self._working.update(tx, content, importance)
+
+    async def archive(self, namespace: str, item_id: int) -> int:
+        """Take one item out of working memory; returns its id in the archive."""
+        if isinstance(item_id, bool) or not isinstance(item_id, int):
+            raise Invalid(f"item_id must be a whole number, not {item_id!r}")
+        archived = None
+        if 0 < item_id <= checks.LARGEST_ID:
+            async with self._database.transaction(namespace) as tx:
+                archived = await self._working.archive(tx, item_id)
+        if archived is None:
+            raise NotFound(f"Working memory has no item {item_id}")
+        return archived
+
+    async def working(self, namespace: str) -> list[WorkingItem]:
+        """What is in mind, the last accessed first."""
+        async with self._database.reading(namespace) as db:
+            return await self._working.items(db)
+
+    async def stale(
+        self,
+        namespace: str,
+        reason: str | None = None,
+        days_back: int = 30,
+        importance_min: float | None = None,
+        limit: int = 50,
+    ) -> list[StaleItem]:
+        """What left working memory, the last archived first."""
+        if reason is not None:
+            checks.one_of(reason, REASONS, "reason")
+        if importance_min is not None:
+            checks.number_between(importance_min, 0.0, 1.0, "importance_min")
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        since = _since(days_back)
+        async with self._database.reading(namespace) as db:
+            return await self._working.stale(db, since, reason, importance_min, limit)
+
+    @telemetry.memory_operation("create_memory")
+    async def store_episode(self, namespace: str, query: str, reward: float, reflection: str) -> RecordedEpisode:
+        """Store a lesson; it is found by the query that led to it."""
+        checks.text(query, "query")
+        reward = checks.number_between(reward, -1.0, 1.0, "reward")
+        checks.text(reflection, "reflection")
+        studied = await self._findable.study(namespace, query)
+        # Recall shows the query, which is what it found; the lesson is what its reader wants.
+        lesson = json.dumps({"reward": reward, "reflection": reflection})
+        async with self._database.transaction(namespace) as tx:
+            episode = await self._episodes.add(tx, query, reward, reflection)
+            source = Source("episode", str(episode.id), studied.excerpts, episode.created_at, metadata=lesson)
+            await self._findable.add(tx, source, studied)
+        self._findable.committed(namespace, studied)
+        return RecordedEpisode(episode, studied.embedding_status, studied.degraded)
+
+    @telemetry.memory_operation("search_memory", len)
+    async def similar_episodes(
+        self,
+        namespace: str,
+        query: str,
+        top_k: int = 5,
+        min_similarity: float = 0.5,
+        reward_min: float | None = None,
+        days_back: int = 30,
+    ) -> Results[SimilarEpisode]:
+        """Lessons whose query was like this one, the most similar first; without a model by the terms they share."""
+        checks.question(query, "query", needs_words=False)
+        checks.between(top_k, 1, MAX_TOP_K, "top_k")
+        checks.number_between(min_similarity, 0.0, 1.0, "min_similarity")
+        if reward_min is not None:
+            checks.number_between(reward_min, -1.0, 1.0, "reward_min")
+        since = _since(days_back)
+        asked = await self._legs.query(namespace, query)
+        meaning = asked.meaning
+        if meaning is None:
+            similar = await self._episodes_by_words(namespace, query, since, reward_min)
+            near = [found for found in similar if found.similarity >= min_similarity][:top_k]
+            asked.require(near)
+            return Results(near, f"{asked.degraded} {SIMILARITY_BY_WORDS}")
+        async with self._database.searching(namespace) as db:
+            episodes = await self._episodes.similar(
+                db,
+                meaning.vector,
+                meaning.model,
+                since=since,
+                reward_min=reward_min,
+                min_similarity=min_similarity,
+                limit=top_k,
+            )
+        asked = await self._legs.with_waiting(namespace, _EPISODES, asked)
+        asked.require(episodes)
+        return Results(episodes, asked.degraded)
+
+    async def _episodes_by_words(
+        self, namespace: str, query: str, since: datetime, reward_min: float | None
+    ) -> list[SimilarEpisode]:
+        scope = replace(_EPISODES, since=since)
+        ids = await self._legs.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
+        async with self._database.reading(namespace) as db:
+            episodes = await self._episodes.find(db, ids, since, reward_min)
+        similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in episodes]
+        return sorted(similar, key=lambda found: (-found.similarity, found.episode.id))
+
+    def _warnings(self, insight: Insight) -> tuple[str, ...]:
+        grounding = insight.metadata.get("grounding", 1.0)
+        return (
+            *_warning(insight.fidelity, self._low_fidelity, "The text says little for its length: fidelity"),
+            *_warning(grounding, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
+        )
+
+    async def _sources(self, namespace: str, source_ids: Sequence[int]) -> dict[int, Message]:
+        """The messages that an insight names, in its order, each once."""
+        ids = _source_ids(source_ids)
+        async with self._database.reading(namespace) as db:
+            found = await self._log.by_seq(db, [source for source in ids if 0 < source <= checks.LARGEST_ID])
+        _refuse_unknown(ids, found)
+        return {source: found[source] for source in ids}
+
+
+def _warning(value: float, least: float, sentence: str) -> tuple[str, ...]:
+    return (f"{sentence} {value:.2f}, below {least:g}",) if value < least else ()
+
+
+def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
+    if unknown := [source for source in ids if source not in found]:
+        named = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
+        raise NotFound(f"source_ids names dialogue that is not stored here: {named}")
+
+
+def _source_ids(source_ids: Sequence[int]) -> list[int]:
+    if isinstance(source_ids, str | bytes) or not isinstance(source_ids, Sequence):
+        raise Invalid("source_ids must be a list of whole numbers")
+    if len(source_ids) > MAX_SOURCES:
+        raise Invalid(f"source_ids has {len(source_ids):,} ids, more than the limit of {MAX_SOURCES:,}")
+    for source in source_ids:
+        if isinstance(source, bool) or not isinstance(source, int):
+            raise Invalid(f"source_ids must hold whole numbers only, not {source!r}")
+    return list(dict.fromkeys(source_ids))
+
+
+def _range(
+    start: datetime | None, start_name: str, end: datetime | None, end_name: str
+) -> tuple[datetime | None, datetime | None]:
+    first = None if start is None else checks.utc(start, start_name)
+    last = None if end is None else checks.utc(end, end_name)
+    if first is not None and last is not None and last < first:
+        raise Invalid(f"{end_name} {last.isoformat()} is before {start_name} {first.isoformat()}: swap them")
+    return first, last
+
+
+def _since(days_back: int) -> datetime:
+    checks.between(days_back, 1, MAX_DAYS_BACK, "days_back")
+    return datetime.now(UTC) - timedelta(days=days_back)

@@ -1,0 +1,202 @@
+"""The golden test: precision at 5 of hybrid search on queries whose answers are known, day by day, and its drift."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from recollect import checks
+from recollect.errors import Invalid, LimitReached, NotFound
+from recollect.flows.cognitive.cognition import Cognition
+from recollect.flows.cognitive.drift import RANKS, SetChanges, compare, precision
+from recollect.flows.indexing.namespace_models import NotSearched
+from recollect.language.lengths import LENGTHS, Length, length_of
+from recollect.memory.cognitive.golden import Golden, GoldenQuery, GoldenRun, PutQuery, QueryResult
+from recollect.memory.cognitive.insights import Insights
+from recollect.storage.database import Database
+
+MAX_QUERIES = 1000
+MAX_EXPECTED = 100
+MAX_RUNS = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A query for the golden set; `place` says where it comes from, for the sentence that refuses it.
+
+    Without expectations, a query that is there already keeps its own, and a new one is there to be judged.
+    """
+
+    query: str
+    expected_ids: Sequence[int] | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthResult:
+    """How well the queries of about one length did; of none, there is no precision."""
+
+    count: int
+    precision_at_5: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenReport:
+    """A run, in words and by the length of its queries, and what could not be compared."""
+
+    run: GoldenRun
+    details: str
+    breakdown: Mapping[Length, LengthResult]
+    changes: SetChanges
+
+
+def utc_today() -> date:
+    """Days are those of UTC, on every machine."""
+    return datetime.now(UTC).date()
+
+
+class GoldenTest:
+    """Keeps the golden set and measures search with it."""
+
+    def __init__(
+        self,
+        database: Database,
+        golden: Golden,
+        insights: Insights,
+        cognition: Cognition,
+        today: Callable[[], date] = utc_today,
+    ) -> None:
+        self._database = database
+        self._golden = golden
+        self._insights = insights
+        self._cognition = cognition
+        self._today = today
+
+    async def add(self, namespace: str, entries: Sequence[Entry]) -> list[PutQuery]:
+        """Add queries, all or none; one that is there already expects from now on what is given here, if anything."""
+        if len(entries) > MAX_QUERIES:
+            raise LimitReached(_too_many())
+        checked = [(_query(entry), _expected(entry)) for entry in entries]
+        async with self._database.transaction(namespace) as tx:
+            wanted = sorted({insight for _, expected in checked for insight in expected or ()})
+            known = await self._insights.find(tx, wanted)
+            for entry, (_, expected) in zip(entries, checked, strict=True):
+                _refuse_unknown(entry, [insight for insight in expected or () if insight not in known])
+            added = [await self._golden.put(tx, query, expected) for query, expected in checked]
+            if await self._golden.count(tx) > MAX_QUERIES:
+                raise LimitReached(_too_many())
+        return added
+
+    async def queries(self, namespace: str) -> list[GoldenQuery]:
+        """The golden set."""
+        async with self._database.reading(namespace) as db:
+            return await self._golden.queries(db)
+
+    async def remove(self, namespace: str, query_id: int) -> None:
+        """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""
+        async with self._database.transaction(namespace) as tx:
+            await self._golden.remove(tx, query_id)
+
+    async def run(self, namespace: str, *, new_baseline: bool = False) -> GoldenReport:
+        """Search for every query that expects something, and hold what it finds to its baseline.
+
+        The first run of a query sets its baseline. One run a day is kept, the last. All searching is done before
+        anything is written, so a search that fails leaves yesterday's figures and no half of today's.
+        """
+        everything = await self.queries(namespace)
+        queries = [query for query in everything if query.expected_ids]
+        if not queries:
+            raise NotFound(_nothing_to_measure(len(everything)))
+        results = [await self._result(namespace, query) for query in queries]
+        day = self._today()
+        async with self._database.transaction(namespace) as tx:
+            baselines = await self._golden.baselines(tx)
+            compared = compare(queries, results, {} if new_baseline else baselines, day)
+            run = GoldenRun(
+                day,
+                _precision(results) or 0.0,
+                compared.baseline_precision,
+                compared.drift_detected,
+                len(results),
+                _fingerprint(queries),
+            )
+            await self._golden.record(tx, run, results)
+            await self._golden.begin(tx, compared.begun.values())
+            await self._golden.end(tx, sorted(baselines.keys() - {query.id for query in queries}))
+        return GoldenReport(run, compared.details(), _breakdown(results), compared.changes)
+
+    async def history(self, namespace: str, limit: int = 90) -> list[GoldenRun]:
+        """The last runs, the oldest first."""
+        checks.between(limit, 1, MAX_RUNS, "limit")
+        async with self._database.reading(namespace) as db:
+            return await self._golden.history(db, limit)
+
+    async def _result(self, namespace: str, query: GoldenQuery) -> QueryResult:
+        try:
+            found = await self._cognition.hybrid_search(namespace, query.query, top_k=RANKS)
+        except NotSearched as problem:
+            raise type(problem)(_not_recorded(str(problem))) from problem
+        if found.degraded is not None:
+            raise NotSearched(_not_recorded(found.degraded))
+        ids = [result.insight.id for result in found.results]
+        return QueryResult(query.id, length_of(query.query), len(set(ids) & set(query.expected_ids)), ids)
+
+
+def _not_recorded(degraded: str) -> str:
+    return f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}"
+
+
+def _precision(results: Sequence[QueryResult]) -> float | None:
+    return precision([result.hits for result in results])
+
+
+def _breakdown(results: Sequence[QueryResult]) -> dict[Length, LengthResult]:
+    of_length = {length: [result for result in results if result.query_type == length] for length in LENGTHS}
+    return {length: LengthResult(len(some), _precision(some)) for length, some in of_length.items()}
+
+
+def _fingerprint(queries: Sequence[GoldenQuery]) -> str:
+    """The same for the same queries with the same expectations, in whatever order they were added."""
+    lines = sorted(f"{query.query}\n{sorted(query.expected_ids)}" for query in queries)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _query(entry: Entry) -> str:
+    return checks.question(entry.query, f"{entry.place}query")
+
+
+def _expected(entry: Entry) -> list[int] | None:
+    if entry.expected_ids is None:
+        return None
+    name = f"{entry.place}expect"
+    if isinstance(entry.expected_ids, str | bytes) or not isinstance(entry.expected_ids, Sequence):
+        raise Invalid(f"{name} must be a list of the ids of insights")
+    for insight in entry.expected_ids:
+        if isinstance(insight, bool) or not isinstance(insight, int):
+            raise Invalid(f"{name} must hold the ids of insights, whole numbers, not {insight!r}")
+    if len(entry.expected_ids) > MAX_EXPECTED:
+        raise Invalid(f"{name} has {len(entry.expected_ids)} ids, more than the limit of {MAX_EXPECTED}")
+    _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= checks.LARGEST_ID])
+    return list(dict.fromkeys(entry.expected_ids))
+
+
+def _refuse_unknown(entry: Entry, unknown: Sequence[int]) -> None:
+    if unknown:
+        raise NotFound(f"{entry.place}expect names insights that are not stored here: {', '.join(map(str, unknown))}")
+
+
+def _nothing_to_measure(count: int) -> str:
+    if not count:
+        return (
+            "The golden test set is empty: there are no queries to measure precision with. "
+            "`recollect golden add QUERY --expect ID` adds one."
+        )
+    queries = "1 query, which expects nothing" if count == 1 else f"{count} queries, none of which expects anything"
+    return (
+        f"The golden test set has {queries}: nothing can be measured. "
+        "`recollect golden add QUERY --expect ID` says what a query should find."
+    )
+
+
+def _too_many() -> str:
+    return f"A golden set has {MAX_QUERIES:,} queries at most: remove some with `recollect golden remove ID`"

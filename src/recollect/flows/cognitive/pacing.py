@@ -1,0 +1,43 @@
+"""Pacing: turns to ask a model are handed out by the database, so that limits hold for all processes together."""
+
+from datetime import timedelta
+
+from recollect.errors import Unavailable
+from recollect.inference.requests.limits import Limits, Turn
+from recollect.memory.accounts.turns import ModelTurns
+from recollect.storage.database import Database
+
+# The process of a request notes its end. This is for processes that died.
+EXPIRY_SECONDS = 10.0
+
+
+class Pacing:
+    """Spaces requests evenly, and counts those under way."""
+
+    def __init__(self, database: Database, turns: ModelTurns) -> None:
+        self._database = database
+        self._turns = turns
+
+    async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
+        """The next turn; None while too many requests are under way, Unavailable if it comes later than `within`."""
+        async with self._database.shared_transaction() as tx:
+            state = await self._turns.hold(tx, model)
+            if state.under_way >= limits.at_once:
+                return None
+            at = max(state.free_at, state.now)
+            wait = (at - state.now).total_seconds()
+            if wait > within:
+                raise Unavailable(f"{model} may be asked again in {wait:.0f} s, which is too late for this request.")
+            next_at = at + timedelta(seconds=1 / limits.per_second)
+            expires_at = at + timedelta(seconds=within + EXPIRY_SECONDS)
+            return Turn(model, await self._turns.start(tx, model, next_at, expires_at), wait)
+
+    async def end(self, turn: Turn) -> None:
+        """The request is over."""
+        async with self._database.shared_transaction() as tx:
+            await self._turns.finish(tx, turn.model, turn.id)
+
+    async def postpone(self, model: str, seconds: float) -> None:
+        """Let no request start for so many seconds."""
+        async with self._database.shared_transaction() as tx:
+            await self._turns.postpone(tx, model, seconds)

@@ -1,0 +1,1 @@
+"""Forgetting: what goes, what goes with it, and the receipt."""

@@ -1,0 +1,262 @@
+"""Forget: takes an item, a session, a user or a namespace out of memory for good, and says what went."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+from recollect import checks, telemetry
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.access import Access
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.forgetting.counts import BEFORE_ALL, Counts, pages
+from recollect.flows.forgetting.receipts import Progress, Receipt, Tally
+from recollect.flows.forgetting.removal import ITEMS_AT_ONCE, Removal, as_number, as_uuid
+from recollect.flows.search.twins import Twins
+from recollect.flows.short_term.window_stores import WindowStore
+from recollect.storage import erasure, vector_index
+from recollect.storage.database import Database, Statements, Transaction
+
+ITEMS = ("message", "document", "insight", "episode", "memory", "resource", "working", "stale", "node")
+SESSION, USER, NAMESPACE = ("session", "user", "namespace")
+
+# Sessions that leave together, a thousand messages in each transaction.
+SESSIONS_AT_ONCE = 100
+
+# How often to go through a namespace that somebody still writes to.
+_PASSES = 3
+
+_UNKNOWN = {
+    USER: "Nothing is known of the user {id}",
+    SESSION: "There is no session {id}",
+    NAMESPACE: "Nothing is stored in the namespace {id}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to forget: an item by its kind and id, or all that a session, a user or a namespace has.
+
+    An item whose kind is not known (None) is looked for.
+    """
+
+    kind: str | None
+    id: str
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """What is called `insight:12`, `session:S` or `user:U`, or, as recall shows it, by its id alone."""
+        kind, colon, bare_id = name.strip().partition(":")
+        if not colon:
+            return cls(None, checks.short_name(name, "id").strip())
+        checks.one_of(kind, (*ITEMS, SESSION, USER), "the kind before the colon of an id")
+        return cls(kind, bare_id)
+
+    def __str__(self) -> str:
+        return self.id if self.kind is None else f"{self.kind}:{self.id}"
+
+
+class _Rehearsed(Exception):
+    """Undoes what was only to be counted."""
+
+
+class Forget:
+    """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
+
+    def __init__(
+        self, database: Database, capabilities: Capabilities, removal: Removal, store: WindowStore, access: Access
+    ) -> None:
+        self._database = database
+        self._capabilities = capabilities
+        self._removal = removal
+        self._twins = Twins(database, capabilities.search, capabilities.passages)
+        self._counts = Counts(database, capabilities, store, access)
+        self._store = store
+        self._access = access
+
+    @telemetry.memory_operation("delete_memory", lambda receipt: receipt.total)
+    async def forget(
+        self, namespace: str, target: Target, progress: Progress | None = None, *, twins: bool = False
+    ) -> Receipt:
+        """Remove all of it, with everything by which it could be found; `progress` is told of rows that are gone.
+
+        With `twins`, items that say the same go, too; without, the receipt names them.
+        """
+        _check(namespace, target, twins)
+        tally = Tally(progress)
+        if target.kind == USER:
+            await self._user(namespace, target.id, tally)
+        elif target.kind == SESSION:
+            await self._those_sessions(namespace, [target.id], tally, of_users=True)
+        elif target.kind == NAMESPACE:
+            await self._whole(namespace, tally)
+        else:
+            return await self._items(namespace, target, tally, twins=twins)
+        return _known(tally.receipt(str(target)), target)
+
+    async def item(self, namespace: str, item_id: str, *, twins: bool = False) -> Receipt:
+        """Remove what a name calls: see Target.named. The other messages of a session keep their positions."""
+        return await self.forget(namespace, Target.named(item_id), twins=twins)
+
+    async def count(self, namespace: str, target: Target, *, twins: bool = False) -> Receipt:
+        """What would go. Nothing goes."""
+        _check(namespace, target, twins)
+        tally = Tally()
+        if target.kind == USER:
+            await self._counts.user(namespace, target.id, tally)
+        elif target.kind == SESSION:
+            await self._counts.sessions(namespace, [target.id], tally, of_users=True)
+        elif target.kind == NAMESPACE:
+            await self._counts.whole(namespace, tally)
+        else:
+            return await self._items(namespace, target, tally, twins=twins, rehearse=True)
+        return _known(tally.receipt(str(target)), target)
+
+    async def _items(
+        self, namespace: str, target: Target, tally: Tally, *, twins: bool, rehearse: bool = False
+    ) -> Receipt:
+        """One item, and its twins if they are wanted; it goes last: a second call finds them by it."""
+        async with self._database.reading(namespace) as db:
+            target = await self._found(db, target)
+        same = await self._same(namespace, target)
+        for item in [*(same if twins else ()), target]:
+            await self._item(namespace, item, tally, rehearse=rehearse)
+            tally.tell()
+        left = () if twins else tuple(map(str, same))
+        return _known(replace(tally.receipt(str(target)), twins_left=left), target)
+
+    async def _same(self, namespace: str, target: Target) -> list[Target]:
+        """The twins of an item: what is not found by its words has none."""
+        if target.kind is None:
+            return []
+        stored_id = str(as_uuid(target.id) or target.id)
+        return [Target(target.kind, twin) for twin in await self._twins.of(namespace, target.kind, stored_id)]
+
+    async def _item(self, namespace: str, target: Target, tally: Tally, *, rehearse: bool) -> None:
+        if target.kind is None:
+            return
+        try:
+            async with self._database.transaction(namespace) as tx:
+                await self._removal.item(tx, target.kind, target.id, tally)
+                if rehearse:
+                    raise _Rehearsed
+        except _Rehearsed:
+            pass
+
+    async def _found(self, db: Statements, target: Target) -> Target:
+        """An item with its kind and the id that it is stored under, if there is one."""
+        if target.kind == "message":
+            return Target("message", await self._message_id(db, target.id))
+        if target.kind is not None:
+            return target
+        kinds = await self._capabilities.passages.kinds(db, target.id, ITEMS)
+        if len(kinds) > 1:
+            choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
+            raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
+        return Target(kinds[0], target.id) if kinds else target
+
+    async def _message_id(self, db: Statements, item_id: str) -> str:
+        """A message goes by its UUID and, in the cognitive contract, by an integer."""
+        number = as_number(item_id)
+        found = {} if number is None else await self._capabilities.log.by_seq(db, [number])
+        return str(found[number].id) if number in found else item_id
+
+    async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
+        """The key goes first, so that whoever has it soon adds nothing more: see Access on how soon."""
+        tally.add("api_keys", await self._access.remove_user(namespace, user_id))
+        while some := await self._some_sessions(namespace, user_id):
+            await self._those_sessions(namespace, some, tally, of_users=False)
+        for of_user, remove in (
+            (self._capabilities.memories.of_user, self._removal.memories),
+            (self._capabilities.resources.of_user, self._removal.resources),
+        ):
+            async for page in pages(self._database, namespace, partial(of_user, user_id=user_id)):
+                async with self._database.transaction(namespace) as tx:
+                    await remove(tx, page, tally)
+                tally.tell()
+        await self._drop_indexes(namespace, user_id, tally)
+
+    async def _those_sessions(
+        self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool
+    ) -> None:
+        """Sessions with all that was said and summed up in them, and with the memories that they hold.
+
+        Without `of_users`, memories that a user holds as well are left to that user. The sessions go last: by them, a
+        second call finds what the first one left.
+        """
+        buffered = await self._store.beside(namespace, session_ids)
+        for session_id in buffered:
+            await self._store.delete(namespace, session_id)
+        tally.add("buffers", len(buffered))
+        finished = False
+        while not finished:
+            async with self._database.transaction(namespace) as tx:
+                finished = await self._step(tx, session_ids, tally, of_users=of_users)
+            tally.tell()
+
+    async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
+        """Remove the next messages or memories of some sessions, or at last themselves; True then."""
+        await self._capabilities.sessions.hold(tx, session_ids)
+        if not await self._removal.next_messages(tx, session_ids, tally):
+            return False
+        memories = await self._capabilities.memories.in_sessions(
+            tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users
+        )
+        if memories:
+            await self._removal.memories(tx, memories, tally)
+            return False
+        await self._removal.sessions(tx, session_ids, tally)
+        return True
+
+    async def _drop_indexes(self, namespace: str, owner: str | None, tally: Tally) -> None:
+        """The vector indexes of one giant, or of all; the note of an index goes last, so that none is left unknown."""
+        async with self._database.reading(namespace) as db:
+            known = await self._capabilities.giants.known(db)
+        for giant in known:
+            if owner is None or giant.owner == owner:
+                await vector_index.drop(self._database, giant.index_name)
+                async with self._database.transaction(namespace) as tx:
+                    await self._capabilities.giants.forget(tx, giant)
+                tally.add("giants", 1)
+
+    async def _whole(self, namespace: str, tally: Tally) -> None:
+        buffered = await self._store.beside(namespace, None)
+        for session_id in buffered:
+            await self._store.delete(namespace, session_id)
+        tally.add("buffers", len(buffered))
+        await self._drop_indexes(namespace, None, tally)
+
+        def gone(table: str, rows: int) -> None:
+            tally.add(table, rows)
+            tally.tell()
+
+        for _ in range(_PASSES):
+            if not await erasure.erase(self._database, namespace, gone):
+                break
+        else:
+            raise Conflict(f"Somebody still writes to the namespace {namespace}: stop that, and forget it again")
+        self._access.doubt()
+
+    async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
+        async with self._database.reading(namespace) as db:
+            return await self._capabilities.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
+
+
+def _check(namespace: str, target: Target, twins: bool) -> None:
+    if twins and target.kind in (SESSION, USER, NAMESPACE):
+        raise Invalid(f"Only an item has twins: forget {target} without them")
+    if target.kind in (SESSION, USER):
+        checks.identifier(target.id, f"{target.kind}_id")
+    elif target.kind == NAMESPACE:
+        if checks.namespace(target.id) != namespace:
+            raise Invalid(f"namespace {target.id} is to be forgotten, but the request is about {namespace}")
+    else:
+        checks.short_name(str(target), "id")
+
+
+def _known(receipt: Receipt, target: Target) -> Receipt:
+    if not receipt.rows:
+        raise NotFound(
+            _UNKNOWN.get(target.kind or "", "Nothing is stored under the id {name}").format(id=target.id, name=target)
+        )
+    return receipt

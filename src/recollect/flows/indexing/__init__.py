@@ -1,0 +1,1 @@
+"""Indexing: which model embeds a namespace, what it embeds, and when."""

@@ -1,0 +1,155 @@
+"""Spaces: every namespace has one model that gives it meaning, and vectors of different models never meet."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.errors import RecollectError, Unavailable
+from recollect.inference.embedding.embedder import Embedder, Vector, as_text
+from recollect.inference.embedding.embedders import Embedders
+from recollect.inference.failures import FAILURES, NoUsableKey
+from recollect.memory.index.embedding_models import EmbeddingModels
+from recollect.memory.index.search import Meaning
+from recollect.storage.database import Database, Transaction
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors, and the model whose space they are in."""
+
+    model: str
+    vectors: tuple[Vector, ...]
+
+
+class NotSearched(Unavailable):
+    """Words gave no result and meaning could not be asked: whether there is an answer is not known."""
+
+
+class NotSearchedWithoutKey(NotSearched):
+    """The same, for want of a key that the provider accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Items of one kind that are not embedded yet, so that semantic search cannot find them."""
+
+    count: int
+    kind: str
+
+    def __str__(self) -> str:
+        waiting = f"1 {self.kind} is" if self.count == 1 else f"{self.count:,} {self.kind}s are"
+        return f"{waiting} not embedded yet"
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticQuery:
+    """What to compare with stored vectors; without it, `outage` says why there is none."""
+
+    meaning: Meaning | None
+    outage: RecollectError | None = None
+    waiting: Waiting | None = None
+
+    @property
+    def degraded(self) -> str | None:
+        """What an answer says when words alone decided, of all items or of some; None when meaning was asked of all."""
+        if self.outage is not None:
+            return f"Semantic search is unavailable, so words alone decided: {self.outage}"
+        return None if self.waiting is None else f"{self.waiting}: until then words alone find what waits."
+
+    def require(self, found: object) -> None:
+        """Refuse to call it an empty answer if words found nothing and meaning could not be asked."""
+        if found:
+            return
+        if self.outage is not None:
+            category = NotSearchedWithoutKey if isinstance(self.outage, NoUsableKey) else NotSearched
+            raise category(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
+        if self.waiting is not None:
+            raise NotSearched(f"{self.waiting}, and words alone gave no result. Try again in a moment.")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The vectors of texts; without them, `outage` says why there are none yet."""
+
+    embedded: Embedded | None
+    outage: str | None = None
+
+    @property
+    def degraded(self) -> str | None:
+        """What is said of texts that could not be embedded when they were stored."""
+        return None if self.outage is None else f"Stored, and found by words only until it is embedded: {self.outage}"
+
+
+class Spaces:
+    """Asks the model that is a namespace's now. The record is read each time: a switch counts from its commit on."""
+
+    def __init__(self, database: Database, models: EmbeddingModels, embedders: Embedders) -> None:
+        self._database = database
+        self._models = models
+        self.embedders = embedders
+        self._warned: set[str] = set()
+
+    async def embedder(self, namespace: str) -> Embedder | None:
+        """The embedder of a namespace's model; None if this process has no such model."""
+        return self._embedder(await self._model(namespace), namespace)
+
+    async def _model(self, namespace: str) -> str | None:
+        async with self._database.reading(namespace) as db:
+            state = await self._models.state(db)
+        return self.embedders.model_id(self.embedders.name) if state is None else state.active
+
+    def _embedder(self, model: str | None, namespace: str) -> Embedder | None:
+        embedder = None if model is None else self.embedders.find(model, namespace)
+        if model is not None and embedder is None and model not in self._warned:
+            self._warned.add(model)
+            _log.warning(
+                "The embedding model %s cannot be used here, so words alone decide: `recollect doctor` says more",
+                model,
+                extra={"namespace": namespace},
+            )
+        return embedder
+
+    async def missing(self, namespace: str) -> str | None:
+        """What is said where nothing can be embedded because this process has no model; None if it has."""
+        model = await self._model(namespace)
+        found = self._embedder(model, namespace)
+        return Embedding(None, str(self.embedders.missing(model))).degraded if found is None else None
+
+    async def why_missing(self, namespace: str) -> RecollectError:
+        """Why this process has no model for a namespace, and what to do about it."""
+        return self.embedders.missing(await self._model(namespace))
+
+    async def is_settled_on(self, tx: Transaction, model: str) -> bool:
+        """Whether vectors of this model may be written now; it stays so until the transaction ends."""
+        return (await self._models.hold(tx, model)).active == model
+
+    async def question(self, namespace: str, text: str) -> SemanticQuery:
+        """What to compare with stored vectors, or why there is nothing to compare them with."""
+        model = await self._model(namespace)
+        embedder = self._embedder(model, namespace)
+        if embedder is None:
+            return SemanticQuery(None, self.embedders.missing(model))
+        try:
+            return SemanticQuery(Meaning(as_text(await embedder.embed_query(text)), embedder.model_id))
+        except FAILURES as problem:
+            if not self.embedders.is_remote(embedder):
+                raise
+            # The answer says so itself; a command or a program without logging would print it twice.
+            _log.info("A search goes by words alone: %s", problem)
+            return SemanticQuery(None, problem)
+
+    async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
+        """The vectors of texts; without a model, or while its provider fails, the indexer makes them later."""
+        model = await self._model(namespace)
+        embedder = self._embedder(model, namespace)
+        if embedder is None:
+            return Embedding(None, str(self.embedders.missing(model)))
+        try:
+            return Embedding(Embedded(embedder.model_id, tuple(await embedder.embed_documents(texts))))
+        except FAILURES as problem:
+            if not self.embedders.is_remote(embedder):
+                raise
+            _log.warning("Passages wait for their meaning: %s", problem)
+            return Embedding(None, str(problem))

@@ -1,0 +1,112 @@
+"""Findable: an item is found by its words and by its meaning from the moment its transaction commits."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil
+from operator import add
+from typing import Literal
+
+from recollect import tasks, telemetry
+from recollect.flows.indexing.namespace_models import Embedded, Embedding, Spaces
+from recollect.inference.embedding.embedder import Vector, as_text
+from recollect.language.content import share_said
+from recollect.language.passages import cutting
+from recollect.memory.index.passages import Excerpt, Passages, Source, analysing
+from recollect.steps import in_steps
+from recollect.storage.database import Transaction
+
+# A text with more passages than this would keep its caller waiting: the indexer gives it its meaning soon after.
+MAX_EMBEDDED_AT_ONCE = 32
+
+EmbeddingStatus = Literal["success", "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """A text with its passages and their vectors."""
+
+    excerpts: tuple[Excerpt, ...]
+    embedding: Embedding
+
+    @property
+    def embedded(self) -> Embedded | None:
+        """The vector of each passage, unless they are left to the indexer."""
+        return self.embedding.embedded
+
+    @property
+    def degraded(self) -> str | None:
+        """Why it could not be embedded; None if it was, or is only left to the indexer."""
+        return self.embedding.degraded
+
+    @property
+    def embedding_status(self) -> EmbeddingStatus:
+        """Whether its meaning is stored together with it."""
+        return "pending" if self.embedded is None else "success"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """How near a text is to its sources, and by what that was measured."""
+
+    value: float
+    by: Literal["meaning", "words"]
+
+
+class Findable:
+    """Studies a text before the transaction that stores it, and writes its passages inside."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        spaces: Spaces,
+        written: Callable[[], None],
+        indexed: Callable[[str], None],
+    ) -> None:
+        self._passages = passages
+        self._spaces = spaces
+        self._written = written
+        self._indexed = indexed
+
+    async def study(self, namespace: str, text: str, title: str | None = None) -> Studied:
+        """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
+        excerpts = tuple(await in_steps(analysing(text, title)))
+        if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
+            return Studied(excerpts, Embedding(None))
+        return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
+
+    async def add(self, tx: Transaction, source: Source, studied: Studied) -> None:
+        """Write an item's passages with all that is known of them."""
+        await self._passages.add(tx, [source])
+        # If the namespace has just moved to another model, its indexer does the rest.
+        if studied.embedded is not None and await self._spaces.is_settled_on(tx, studied.embedded.model):
+            texts = (excerpt.text for excerpt in source.excerpts)
+            vectors = dict(zip(texts, map(as_text, studied.embedded.vectors), strict=True))
+            await self._passages.complete_new(tx, source.kind, source.item_id, studied.embedded.model, vectors)
+
+    async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> Grounding:
+        """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
+        if studied.embedded is None:
+            return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
+        # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
+        passages = await in_steps(passage for source in sources for passage in cutting(source))
+        sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
+        theirs = (await self._spaces.documents(namespace, sample)).embedded
+        if theirs is None or theirs.model != studied.embedded.model:
+            return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
+        return Grounding(_cosine(studied.embedded.vectors, theirs.vectors), "meaning")
+
+    def committed(self, namespace: str, studied: Studied) -> None:
+        """Tell those who work in the background what is theirs to do."""
+        if studied.embedded is not None:
+            telemetry.passages_indexed(len(studied.embedded.vectors))
+            self._indexed(namespace)
+        else:
+            self._written()
+
+
+def _cosine(ours: Sequence[Vector], theirs: Sequence[Vector]) -> float:
+    """Between the sums of unit vectors, so that every passage counts the same; what points away is at 0."""
+    one, other = reduce(add, ours), reduce(add, theirs)
+    length = float((one @ one) * (other @ other)) ** 0.5
+    return min(max(float(one @ other) / length, 0.0), 1.0) if length else 0.0

@@ -1,0 +1,482 @@
+"""Long-term memory: one call makes one memory, which is found at once, changed and undone with a history."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from uuid import UUID
+
+from recollect import checks, tasks, telemetry
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.indexing.namespace_models import NotSearched
+from recollect.flows.indexing.passage_writer import Findable, Studied
+from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
+from recollect.flows.long_term.memory_requests import Change, Chosen
+from recollect.flows.results import Results
+from recollect.flows.search.recall import CATEGORIES, MAX_TOP_K, NOMINEES, Recall
+from recollect.inference.llm import Llm
+from recollect.language.sameness import gist, sayings
+from recollect.memory.index.passages import Passages, Source
+from recollect.memory.index.search import Scope
+from recollect.memory.memories import Draft, HistoryEntry, Holder, Identity, Memories, Place, StoredMemory
+from recollect.storage.database import Database, Transaction
+
+KIND = "memory"
+MAX_LISTED = 1000
+MAX_RECALLED = 1000
+
+# Memories that each leg nominates for one that is asked for: the best of both are not the best of either.
+NOMINATED_EACH = 2
+# Memories of the same scope that a model compares a new one with, and how many are looked at to find them.
+COMPARED = 5
+LOOKED_AT = 50
+_ASKED_CHARACTERS = 2_000
+# Only others who write to the same memory at the same moment make a second attempt necessary.
+_ATTEMPTS = 5
+_SHOWN_ID_CHARACTERS = 64
+
+What = Literal["created", "existing", "merged", "echo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The memory that now says it, and how that came about."""
+
+    memory: StoredMemory
+    what: What
+    superseded: tuple[UUID, ...] = ()
+    degraded: str | None = None
+    """Why no language model condensed it, or why it could not be embedded, so that words alone find it for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A memory that is gone, and those that it had superseded: still out of force, or back in it."""
+
+    id: UUID
+    superseded: tuple[UUID, ...]
+    restored: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A memory as it is now; `degraded` says why its text could not be embedded, so that words alone find it."""
+
+    memory: StoredMemory
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """A memory that answers a question, and how near it is to it, from 0 to 1."""
+
+    memory: StoredMemory
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some memories, newest first, and where the next page begins; None behind the last."""
+
+    memories: list[StoredMemory]
+    next: Place | None
+
+
+class LongTermMemory:
+    """Keeps memories of users, agents and sessions, each found by its words and its meaning."""
+
+    def __init__(
+        self,
+        database: Database,
+        memories: Memories,
+        passages: Passages,
+        findable: Findable,
+        recall: Recall,
+        llm: Llm | None,
+    ) -> None:
+        self._database = database
+        self._memories = memories
+        self._passages = passages
+        self._findable = findable
+        self._recall = recall
+        self._llm = llm
+
+    @telemetry.memory_operation("create_memory")
+    async def add(
+        self,
+        namespace: str,
+        text: str,
+        category: str,
+        holder: Holder,
+        metadata: Mapping[str, Any] | None = None,
+        recalled: Sequence[str] = (),
+    ) -> Added:
+        """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
+
+        Metadata that is new to the memory that exists is merged into its own.
+        `recalled` are texts or ids of memories. With a language model the memory is one sentence of it.
+        """
+        checks.text(text, "messages")
+        checks.one_of(category, CATEGORIES, "category")
+        _check_holder(holder, needed=True)
+        if holder.session_id is not None:
+            refuse_stored_chat(holder.session_id)
+        checks.metadata(metadata)
+        origin = Identity.of(holder, category, await _gist(text))
+        if known := await self._known(namespace, origin, origin, metadata):
+            return known
+        if echoed := await self._echoed(namespace, text, holder, recalled):
+            return Added(echoed, "echo")
+        condensed = await self._condensed(namespace, text, holder)
+        same = condensed.same if condensed.same and condensed.same.category == category else None
+        if same and (known := await self._with_more(namespace, same, metadata)):
+            return known
+        identity = Identity.of(holder, category, await _gist(condensed.text))
+        kept = {**(metadata or {}), **condensed.metadata}
+        draft = Draft(holder, category, condensed.text, kept, identity, origin)
+        added = await self._stored(namespace, draft, condensed.outdated, metadata)
+        reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
+        return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
+
+    async def search(
+        self,
+        namespace: str,
+        query: str,
+        holder: Holder,
+        chosen: Chosen | None = None,
+        limit: int = 100,
+    ) -> Results[FoundMemory]:
+        """Memories that answer a question, in the order of recall, each with its own whole text."""
+        checks.between(limit, 1, MAX_TOP_K, "limit")
+        _check_holder(holder, needed=True)
+        only = (chosen or Chosen()).checked()
+        scope = Scope(
+            holder.user_id,
+            holder.agent_id,
+            holder.session_id,
+            (KIND,),
+            only.categories,
+            only.since,
+            only.until,
+            only.metadata,
+        )
+        breadth = max(NOMINEES, NOMINATED_EACH * limit)
+        # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
+        found = await self._recall.recall(namespace, query, scope, top_k=limit, fold=False, nominees=breadth)
+        async with self._database.reading(namespace) as db:
+            stored = await self._memories.find(db, [UUID(item.id) for item in found.memories])
+        hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
+        in_force = (FoundMemory(memory, score) for memory, score in hits if memory is not None and _in_force(memory))
+        return Results(in_force, found.degraded)
+
+    async def newest(
+        self,
+        namespace: str,
+        holder: Holder | None = None,
+        limit: int = 100,
+        behind: Place | None = None,
+        chosen: Chosen | None = None,
+    ) -> Page:
+        """Memories, newest first; pages do not shift when others are added meanwhile."""
+        holder = holder or Holder()
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        _check_holder(holder, needed=False)
+        only = (chosen or Chosen()).checked()
+        async with self._database.searching(namespace) as db:
+            page = await self._memories.newest(db, holder, only, limit + 1, behind)
+        last = page[limit - 1] if len(page) > limit else None
+        return Page(page[:limit], None if last is None else Place(last.created_at, last.id))
+
+    async def get(self, namespace: str, memory_id: str) -> StoredMemory:
+        """One memory, whether it is in force or superseded."""
+        wanted = _uuid(memory_id)
+        async with self._database.reading(namespace) as db:
+            found = await self._memories.find(db, [wanted])
+        return _existing(found, wanted)
+
+    @telemetry.memory_operation("update_memory")
+    async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
+        """Give a memory another text, category or metadata; it is found by the new ones only."""
+        if change.text is not None:
+            checks.text(change.text, "data")
+        if change.category is not None:
+            checks.one_of(change.category, CATEGORIES, "category")
+        checks.metadata(change.metadata)
+        memory = await self.get(namespace, memory_id)
+        for _ in range(_ATTEMPTS):
+            changed = await self._changed(namespace, memory, change)
+            if changed is not None:
+                return changed
+            memory = await self.get(namespace, memory_id)
+        raise Conflict(f"Memory {memory.id} is being changed by others: try again")
+
+    async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> Written | None:
+        """The memory after a change; None if its text was changed by somebody else since it was seen."""
+        new = change.of(seen)
+        said = None if change.text is None and change.category is None else await _gist(new.text)
+        studied = None if change.text is None else await self._findable.study(namespace, new.text)
+        try:
+            async with self._database.transaction(namespace) as tx:
+                memory = _existing(await self._memories.hold(tx, [seen.id]), seen.id)
+                if memory.superseded_by is not None:
+                    raise Conflict(f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change it")
+                if change.text is None and memory.text != seen.text:
+                    return None
+                changed = await self._memories.change(tx, memory, change.of(memory), said)
+                await self._find_anew(tx, changed, studied)
+        except Conflict as clash:
+            if said is None:
+                raise
+            raise await self._explained(namespace, clash, new, said) from clash
+        if studied is None:
+            return Written(changed)
+        self._findable.committed(namespace, studied)
+        return Written(changed, studied.degraded)
+
+    async def _find_anew(self, tx: Transaction, memory: StoredMemory, studied: Studied | None) -> None:
+        """Search by the memory as it is now; without another text its passages stay."""
+        if studied is None:
+            await self._passages.relabel(tx, KIND, str(memory.id), memory.category, json.dumps(memory.metadata))
+        else:
+            await self._passages.remove_items(tx, KIND, [str(memory.id)])
+            await self._findable.add(tx, _source(memory, studied), studied)
+
+    @telemetry.memory_operation("delete_memory")
+    async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
+        """Remove a memory for good; its history stays, without its text.
+
+        What it had superseded stays out of force, unless it is to be restored in the same transaction.
+        """
+        wanted = _uuid(memory_id)
+        async with self._database.reading(namespace) as db:
+            replaced = await self._memories.replaced_by(db, wanted)
+        ids = tuple(memory.id for memory in replaced)
+        if not restore:
+            await self._removed(namespace, wanted, {})
+            return Deleted(wanted, ids, ())
+        # A superseded memory never changes, so that this holds until the transaction.
+        studied = {memory.id: await self._findable.study(namespace, memory.text) for memory in replaced}
+        try:
+            await self._removed(namespace, wanted, studied)
+        except Conflict as clash:
+            raise Conflict(
+                f"What memory {wanted} superseded cannot all come back, because others say the same by now: "
+                "delete it without restore, and undo what you want"
+            ) from clash
+        return Deleted(wanted, (), ids)
+
+    async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Studied]) -> None:
+        async with self._database.transaction(namespace) as tx:
+            if not await self._memories.remove(tx, wanted):
+                raise _unknown(str(wanted))
+            await self._passages.remove_items(tx, KIND, [str(wanted)])
+            for memory in (await self._memories.hold(tx, list(restored))).values():
+                if memory.superseded_by == wanted:
+                    await self._reinstate(tx, memory, restored[memory.id])
+        for studied in restored.values():
+            self._findable.committed(namespace, studied)
+
+    async def _reinstate(self, tx: Transaction, memory: StoredMemory, studied: Studied) -> StoredMemory:
+        restored = await self._memories.reinstate(tx, memory)
+        await self._findable.add(tx, _source(restored, studied), studied)
+        return restored
+
+    async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
+        """What happened to a memory, also to one that is deleted, in order."""
+        wanted = _uuid(memory_id)
+        async with self._database.reading(namespace) as db:
+            entries = await self._memories.history(db, wanted)
+        if not entries:
+            raise _unknown(memory_id)
+        return entries
+
+    async def undo(self, namespace: str, memory_id: str) -> Written:
+        """Bring back a memory that another one superseded; the other one stays, too."""
+        memory = await self.get(namespace, memory_id)
+        said, studied = await asyncio.gather(_gist(memory.text), self._findable.study(namespace, memory.text))
+        try:
+            async with self._database.transaction(namespace) as tx:
+                memory = _existing(await self._memories.hold(tx, [memory.id]), memory.id)
+                if memory.superseded_by is None:
+                    raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
+                restored = await self._reinstate(tx, memory, studied)
+        except Conflict as clash:
+            raise await self._explained(namespace, clash, memory, said) from clash
+        self._findable.committed(namespace, studied)
+        return Written(restored, studied.degraded)
+
+    async def _stored(
+        self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory], metadata: Mapping[str, Any] | None
+    ) -> Added:
+        studied = await self._findable.study(namespace, draft.text)
+        for _ in range(_ATTEMPTS):
+            async with self._database.transaction(namespace) as tx:
+                # Locked before the new one is there: whoever changes one of them may be about to say the same as it.
+                old = await self._still_so(tx, outdated)
+                memory = await self._memories.add(tx, draft)
+                if memory is not None:
+                    await self._findable.add(tx, _source(memory, studied), studied)
+                    await self._supersede(tx, old, memory)
+            if memory is not None:
+                self._findable.committed(namespace, studied)
+                return Added(memory, "created", tuple(other.id for other in old), studied.degraded)
+            if known := await self._known(namespace, draft.identity, draft.origin, metadata):
+                return known
+        raise Conflict("The same memory is being stored and deleted by others: try again")
+
+    async def _still_so(self, tx: Transaction, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+        """Those that nobody has changed since a model was asked about them."""
+        if not memories:
+            return []
+        held = await self._memories.hold(tx, [memory.id for memory in memories])
+        return [memory for memory in memories if held.get(memory.id) == memory]
+
+    async def _supersede(self, tx: Transaction, old: Sequence[StoredMemory], new: StoredMemory) -> None:
+        for memory in old:
+            await self._memories.supersede(tx, memory, new)
+        if old:
+            await self._passages.remove_items(tx, KIND, [str(memory.id) for memory in old])
+
+    async def _condensed(self, namespace: str, text: str, holder: Holder) -> Condensed:
+        if self._llm is None or len(text) > MAX_CONDENSED_CHARACTERS:
+            return verbatim(text)
+        known = [memory for memory in await self._nearest(namespace, text, holder) if memory.holder == holder]
+        return await condense(self._llm, namespace, text, known[:COMPARED])
+
+    async def _nearest(self, namespace: str, text: str, holder: Holder) -> list[StoredMemory]:
+        question = text[:_ASKED_CHARACTERS]
+        if not checks.has_words(question):
+            return []
+        try:
+            near = await self.search(namespace, question, holder, limit=LOOKED_AT)
+        except NotSearched:
+            return []  # a new memory is stored all the same, compared with none
+        return [found.memory for found in near]
+
+    async def _echoed(self, namespace: str, text: str, holder: Holder, recalled: Sequence[str]) -> StoredMemory | None:
+        """The memory that a text repeats, if it says nothing besides what was recalled."""
+        if not recalled:
+            return None
+        checks.between(len(recalled), 1, MAX_RECALLED, "the number of recalled texts")
+        ids = {entry: _uuid(entry) for entry in recalled if _is_uuid(entry)}
+        async with self._database.reading(namespace) as db:
+            named = await self._memories.find(db, list(ids.values()))
+        own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(holder, memory)]
+        texts = [*(entry for entry in recalled if entry not in ids), *(memory.text for memory in own)]
+        said = await tasks.in_thread(sayings, text)
+        known = await tasks.in_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
+        if not said or not said <= known:
+            return None
+        widest = Holder(user_id=holder.user_id) if holder.user_id is not None else holder
+        near = [memory for memory in await self._nearest(namespace, text, widest) if _may_see(holder, memory)]
+        # What was recalled need not be a memory. Then this is the first time that it becomes one.
+        return next((memory for memory in [*own, *near] if not said.isdisjoint(sayings(memory.text))), None)
+
+    async def _same(self, namespace: str, identity: Identity, origin: Identity) -> StoredMemory | None:
+        async with self._database.reading(namespace) as db:
+            return await self._memories.same(db, identity, origin)
+
+    async def _known(
+        self, namespace: str, identity: Identity, origin: Identity, metadata: Mapping[str, Any] | None
+    ) -> Added | None:
+        same = await self._same(namespace, identity, origin)
+        return None if same is None else await self._with_more(namespace, same, metadata)
+
+    async def _with_more(
+        self, namespace: str, memory: StoredMemory, metadata: Mapping[str, Any] | None
+    ) -> Added | None:
+        """A memory that exists, with what this caller knows of it besides; None if it is gone by now."""
+        if _has(memory, metadata):
+            return Added(memory, "existing")
+        async with self._database.transaction(namespace) as tx:
+            held = (await self._memories.hold(tx, [memory.id])).get(memory.id)
+            if held is None or not _in_force(held):
+                return None
+            if _has(held, metadata):
+                return Added(held, "existing")
+            merged = replace(held, metadata={**held.metadata, **(metadata or {})})
+            checks.metadata(merged.metadata)
+            changed = await self._memories.change(tx, held, merged)
+            await self._find_anew(tx, changed, None)
+        return Added(changed, "merged")
+
+    async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
+        """What a clash is about: another memory of the same scope that says the same, if it is that."""
+        identity = Identity.of(memory.holder, memory.category, said)
+        same = await self._same(namespace, identity, identity)
+        if same is None or same.id == memory.id:
+            return clash
+        return Conflict(f"Memory {same.id} of the same scope says the same already: delete one of the two")
+
+
+def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:
+    """Whether a memory has all of some metadata already."""
+    return all(name in memory.metadata and memory.metadata[name] == value for name, value in (metadata or {}).items())
+
+
+async def _gist(text: str) -> str:
+    return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
+
+
+def _source(memory: StoredMemory, studied: Studied) -> Source:
+    return Source(
+        KIND,
+        str(memory.id),
+        studied.excerpts,
+        memory.created_at,
+        owner=memory.user_id or "",
+        agent_id=memory.agent_id,
+        session_id=memory.session_id,
+        category=memory.category,
+        metadata=json.dumps(memory.metadata),
+    )
+
+
+def _check_holder(holder: Holder, *, needed: bool) -> None:
+    ids = {"user_id": holder.user_id, "agent_id": holder.agent_id, "session_id": holder.session_id}
+    if needed and not any(value is not None for value in ids.values()):
+        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
+    for name, value in ids.items():
+        if value is not None:
+            checks.identifier(value, name)
+
+
+def _may_see(holder: Holder, memory: StoredMemory) -> bool:
+    """Whether a memory is of the same user, or of no user and of no other agent or session."""
+    if holder.user_id is not None and memory.user_id is not None:
+        return memory.user_id == holder.user_id
+    return (
+        memory.user_id is None
+        and memory.agent_id in (None, holder.agent_id)
+        and memory.session_id in (None, holder.session_id)
+    )
+
+
+def _in_force(memory: StoredMemory) -> bool:
+    return memory.superseded_by is None
+
+
+def _is_uuid(value: str) -> bool:
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _uuid(memory_id: str) -> UUID:
+    if not _is_uuid(memory_id):
+        raise _unknown(memory_id)
+    return UUID(memory_id)
+
+
+def _existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemory:
+    if memory_id not in found:
+        raise _unknown(str(memory_id))
+    return found[memory_id]
+
+
+def _unknown(memory_id: str) -> NotFound:
+    return NotFound(f"There is no memory {memory_id[:_SHOWN_ID_CHARACTERS]}")

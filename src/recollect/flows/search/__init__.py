@@ -1,0 +1,1 @@
+"""Search: a question in, the items that answer it out, by keywords and by vectors."""

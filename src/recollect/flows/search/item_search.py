@@ -1,0 +1,101 @@
+"""Legs: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.flows.indexing.namespace_models import SemanticQuery, Spaces, Waiting
+from recollect.flows.search.nomination import Nomination
+from recollect.language import words
+from recollect.memory.index.passages import Passages
+from recollect.memory.index.search import Meaning, Scope, Search
+from recollect.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Items by meaning and items by words, and the query that was asked by meaning, if it could be."""
+
+    by_meaning: list[int]
+    by_words: list[int]
+    query: SemanticQuery
+
+
+class Legs:
+    """Searches items whose ids are integers; what their ranks are worth is for the caller to say."""
+
+    def __init__(
+        self, database: Database, search: Search, nomination: Nomination, passages: Passages, spaces: Spaces
+    ) -> None:
+        self._database = database
+        self._search = search
+        self._nomination = nomination
+        self._passages = passages
+        self._spaces = spaces
+
+    async def both(self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None) -> Ranks:
+        """So many items by meaning and as many by words; a vector may be given."""
+        (query, by_meaning), by_words = await asyncio.gather(
+            self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
+        )
+        items = await self._items(namespace, by_meaning, by_words)
+        return Ranks(items[0], items[1], await self.with_waiting(namespace, scope, query))
+
+    async def by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
+        """Items that share words with a text."""
+        return (await self._items(namespace, await self._by_words(namespace, text, scope, limit)))[0]
+
+    async def query(self, namespace: str, text: str) -> SemanticQuery:
+        """What to compare with stored vectors, or why there is nothing."""
+        return await self._spaces.question(namespace, text)
+
+    async def with_waiting(self, namespace: str, scope: Scope, query: SemanticQuery) -> SemanticQuery:
+        """A query that was asked, with how many items of its kind it could not be compared with."""
+        if query.meaning is None or scope.kinds is None:
+            return query
+        (kind,) = scope.kinds
+        async with self._database.searching(namespace) as db:
+            count = await self._search.waiting_items(db, kind)
+        return replace(query, waiting=Waiting(count, kind)) if count else query
+
+    async def given_vector(self, namespace: str, values: Sequence[float], name: str) -> Meaning:
+        """A caller's vector in the namespace's own space: it must be one that its model could have made."""
+        checks.query_embedding(values, name)
+        embedder = await self._spaces.embedder(namespace)
+        if embedder is None:
+            raise Invalid(f"Leave {name} out, so that words alone decide: {await self._spaces.why_missing(namespace)}")
+        own = embedder.dimensions
+        if any(values[own:]):
+            raise Invalid(
+                f"{name} is not of this deployment's space: its model, {embedder.model_id}, makes {own} numbers, "
+                f"so those after the first {own} must be 0. Embed with that model, or leave {name} out"
+            )
+        # Scaled to length 1, because a halfvec holds no large numbers and cosines do not mind.
+        length = math.hypot(*values)
+        vector = "[" + ",".join(f"{number / length:.6g}" for number in values[:own]) + "]"
+        return Meaning(vector, embedder.model_id)
+
+    async def _by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
+        variants = [term.variants for term in words.query_terms(text)]
+        async with self._database.searching(namespace) as db:
+            question = await self._search.lexical(db, scope.owner, variants)
+            return await self._search.by_words(db, scope, question, limit)
+
+    async def _by_meaning(
+        self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None
+    ) -> tuple[SemanticQuery, list[int]]:
+        query = await self.query(namespace, text) if given is None else SemanticQuery(given)
+        if query.meaning is None:
+            return query, []
+        return query, await self._nomination.by_meaning(namespace, scope, query.meaning, limit)
+
+    async def _items(self, namespace: str, *lists: Sequence[int]) -> list[list[int]]:
+        """The items of ranked passages, each at the rank of its best."""
+        async with self._database.reading(namespace) as db:
+            item_of = await self._passages.items(db, list({passage for ranked in lists for passage in ranked}))
+        return [
+            list(dict.fromkeys(int(item_of[passage]) for passage in ranked if passage in item_of)) for ranked in lists
+        ]

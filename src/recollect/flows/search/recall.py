@@ -1,0 +1,302 @@
+"""Recall: a question in, the memories that answer it out, by words and by meaning together."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from recollect import checks, tasks, telemetry
+from recollect.flows.indexing.namespace_models import SemanticQuery, Spaces
+from recollect.flows.search import ranking
+from recollect.flows.search.nomination import Nomination
+from recollect.flows.search.ranking import Parts, Ranked
+from recollect.flows.search.twins import Saying, saying
+from recollect.language import dates, names, words
+from recollect.language.tokens import estimate_tokens
+from recollect.memory.index.search import Lexical, Meaning, Nominee, Scope, Search
+from recollect.storage.database import Database
+
+KINDS = ("message", "document", "memory", "insight", "episode", "resource")
+
+CATEGORIES = ("semantic", "episodic", "fact", "preference")
+
+NOMINEES = 100
+MAX_TOP_K = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
+
+    parts: Parts
+    matched_words: tuple[str, ...]
+    rank_by_words: int | None
+    rank_by_meaning: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One thing recalled, by the passage of it that matched best."""
+
+    kind: str
+    id: str
+    text: str
+    score: float
+    similarity: float
+    """From 0 to 1, comparable between questions: the cosine, or the share of the question's words without a vector."""
+    at: datetime
+    user_id: str
+    agent_id: str | None
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    category: str | None
+    metadata: dict[str, Any] | None
+    repeats: tuple[str, ...]
+    """Ids of other items that say the same in the same person's words, folded into this one."""
+    explanation: Explanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What was recalled, and what the answer could not see yet."""
+
+    memories: list[Memory]
+    pending: int
+    """Passages in scope that can be found by their words but not yet by their meaning."""
+    degraded: str | None = None
+    """Why words alone decided: there is no embedding model, or its provider fails. None when it was asked."""
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether meaning was asked, too."""
+        return self.degraded is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    top_k: int
+    token_budget: int | None = None
+    explain: bool = False
+    fold: bool = True
+    nominees: int = NOMINEES
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    text: str
+    plain: str
+    terms: tuple[words.QueryTerm, ...]
+    signals: ranking.Signals
+
+
+@dataclass(frozen=True, slots=True)
+class _Legs:
+    words: Lexical
+    query: SemanticQuery
+    ids_by_words: list[int]
+    ids_by_meaning: list[int]
+
+    @property
+    def meaning(self) -> Meaning | None:
+        return self.query.meaning
+
+    def nominees(self) -> list[int]:
+        return list(dict.fromkeys([*self.ids_by_words, *self.ids_by_meaning]))
+
+
+_Embedding = asyncio.Future[SemanticQuery]
+
+
+class Recall:
+    """Reads passages only; every kind of memory is found the same way."""
+
+    def __init__(self, database: Database, search: Search, nomination: Nomination, spaces: Spaces) -> None:
+        self._database = database
+        self._search = search
+        self._nomination = nomination
+        self._spaces = spaces
+
+    @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
+    async def recall(
+        self,
+        namespace: str,
+        question: str,
+        scope: Scope | None = None,
+        *,
+        top_k: int = 10,
+        token_budget: int | None = None,
+        explain: bool = False,
+        fold: bool = True,
+        nominees: int = NOMINEES,
+    ) -> Recollection:
+        """The memories that answer a question, the best first, within a number and a budget of tokens.
+
+        Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
+        Raises NotSearched if words find nothing while meaning cannot be asked.
+        """
+        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k))
+        (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
+        return found
+
+    @telemetry.memory_operation("search_memory", lambda found: sum(len(each.memories) for each in found))
+    async def in_each(
+        self, namespace: str, question: str, scopes: Sequence[Scope], *, top_k: int = 10
+    ) -> list[Recollection]:
+        """The same in several scopes of one owner; the question is embedded once."""
+        return await self._in_each(namespace, question, scopes, _Wanted(top_k))
+
+    async def _in_each(
+        self, namespace: str, question: str, scopes: Sequence[Scope], wanted: _Wanted
+    ) -> list[Recollection]:
+        for scope in scopes:
+            _check(question, scope, wanted)
+        if not scopes:
+            return []
+        asked = await self._understand(namespace, question, scopes[0].owner)
+        # Words are looked up meanwhile, which takes about as long.
+        async with tasks.beside(self._spaces.question(namespace, asked.plain)) as (meaning,):
+            answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
+            found = await asyncio.gather(*answers)
+            (await meaning).require(any(each.memories for each in found))
+            return [replace(each, memories=_within(each.memories, wanted.token_budget)) for each in found]
+
+    async def _answer(
+        self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted
+    ) -> Recollection:
+        legs = await self._nominate(namespace, asked, scope, meaning, wanted.nominees)
+        async with self._database.searching(namespace) as db:
+            scored = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
+            around = await self._search.around(
+                db,
+                ranking.places_around(scored),
+                legs.words,
+                legs.meaning,
+                cosine_if_unknown=ranking.cosine_if_unknown(scored),
+                lexical_weight=ranking.WORDS / legs.words.bound if legs.words.bound else 0.0,
+            )
+            pending = await self._search.pending(db, scope.owner)
+        places = {(message.session_id, message.position): message for message in around}
+        ranked = ranking.rank(scored, legs.words.bound, places, asked.signals)
+        folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
+        memories = [
+            _memory(item, repeats, _explanation(item, asked, legs) if wanted.explain else None)
+            for item, repeats in folded
+        ]
+        return Recollection(memories, pending, legs.query.degraded)
+
+    async def _understand(self, namespace: str, question: str, owner: str | None) -> _Question:
+        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
+        speakers: set[str] = set()
+        if names.title_case_candidates(question):
+            async with self._database.searching(namespace) as db:
+                speakers = await self._search.speakers(db, owner)
+        people = names.people_named(question, speakers)
+        plain = names.without_names(question, people.said)
+        terms = words.query_terms(plain)
+        if not terms:
+            plain, terms = question, words.query_terms(question)
+        signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
+        return _Question(question, plain, tuple(terms), signals)
+
+    async def _nominate(self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, limit: int) -> _Legs:
+        (lexical, by_words), by_meaning = await asyncio.gather(
+            self._by_words(namespace, asked, scope, limit), self._by_meaning(namespace, scope, meaning, limit)
+        )
+        return _Legs(lexical, await meaning, by_words, by_meaning)
+
+    async def _by_words(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> tuple[Lexical, list[int]]:
+        variants = [term.variants for term in asked.terms]
+        async with self._database.searching(namespace) as db:
+            lexical = await self._search.lexical(db, scope.owner, variants)
+            return lexical, await self._search.by_words(db, scope, lexical, limit)
+
+    async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:
+        meaning = (await embedding).meaning
+        return [] if meaning is None else await self._nomination.by_meaning(namespace, scope, meaning, limit)
+
+
+def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
+    checks.question(question, "query")
+    checks.between(wanted.top_k, 1, MAX_TOP_K, "top_k")
+    if wanted.token_budget is not None:
+        checks.positive(wanted.token_budget, "token_budget")
+    for value, name in ((scope.owner, "user_id"), (scope.agent_id, "agent_id"), (scope.session_id, "session_id")):
+        if value is not None:
+            checks.identifier(value, name)
+    for kind in scope.kinds or ():
+        checks.one_of(kind, KINDS, "kind")
+    for category in scope.categories or ():
+        checks.one_of(category, CATEGORIES, "category")
+    if scope.since is not None and scope.until is not None:
+        checks.time_range(scope.since, scope.until, ("since", "until"))
+
+
+def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:
+    """The best items; one that says the same as a better one, in the same person's words, goes behind that one."""
+    repeats: dict[Saying, list[str]] = {}
+    first: list[tuple[Ranked, list[str]]] = []
+    for item in ranked:
+        said = saying(item.best)
+        if said in repeats:
+            repeats[said].append(item.best.item_id)
+        elif len(first) < limit:
+            repeats[said] = []
+            first.append((item, repeats[said]))
+        else:
+            break
+    return [(item, tuple(others)) for item, others in first]
+
+
+def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
+    """The best memories that fit; one that does not is passed over for the next."""
+    if token_budget is None:
+        return memories
+    kept, left = [], token_budget
+    for memory in memories:
+        size = estimate_tokens(memory.text)
+        if size <= left:
+            kept.append(memory)
+            left -= size
+    return kept
+
+
+def _explanation(item: Ranked, asked: _Question, legs: _Legs) -> Explanation:
+    own = set(words.document_terms(item.best.text))
+    return Explanation(
+        parts=item.parts,
+        matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
+        rank_by_words=_rank(item.best, legs.ids_by_words),
+        rank_by_meaning=_rank(item.best, legs.ids_by_meaning),
+    )
+
+
+def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
+    return ids.index(nominee.id) + 1 if nominee.id in ids else None
+
+
+def _similarity(item: Ranked) -> float:
+    nearness = item.best.cosine if item.best.cosine is not None else item.parts.words / ranking.WORDS
+    return min(max(nearness, 0.0), 1.0)
+
+
+def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
+    passage = item.best
+    return Memory(
+        kind=passage.kind,
+        id=passage.item_id,
+        text=passage.text,
+        score=item.parts.total,
+        similarity=_similarity(item),
+        at=passage.at,
+        user_id=passage.owner,
+        agent_id=passage.agent_id,
+        session_id=passage.session_id,
+        role=passage.role,
+        speaker=passage.speaker,
+        category=passage.category,
+        metadata=passage.metadata,
+        repeats=repeats,
+        explanation=explanation,
+    )

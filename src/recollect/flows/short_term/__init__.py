@@ -1,0 +1,1 @@
+"""Short-term memory: the window of a session and what is left out of it."""

@@ -1,0 +1,172 @@
+"""The context window: a session's short-term memory, kept small by a sliding window or by summaries."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from recollect import checks
+from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.remember import Line
+from recollect.flows.short_term.summaries import Summariser, Summary
+from recollect.flows.short_term.window_stores import WindowStore
+from recollect.identifiers import uuid7
+from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, Windowed
+
+# Of a window's messages, the share of the oldest that one summary takes the place of.
+COMPACTED_PERCENT = 60
+
+# A summary may take this part of the threshold, or so many tokens if that says too little, and half of what it stands
+# for.
+BUDGET_OF_THRESHOLD = 4
+LEAST_SUMMARY = 32
+BUDGET_OF_PART = 2
+
+# How often to begin anew because another process has compacted the window meanwhile.
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDefaults:
+    """What holds for every session that sets nothing else."""
+
+    strategy: Strategy
+    max_messages: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an agent should have before it, and by which rule."""
+
+    messages: list[Windowed]
+    strategy: Strategy
+
+    @property
+    def total_tokens(self) -> int:
+        """Of all the messages together."""
+        return _tokens(self.messages)
+
+
+class ContextWindow:
+    """Short-term memory, whichever store it lives in."""
+
+    def __init__(self, store: WindowStore, summariser: Summariser, defaults: WindowDefaults) -> None:
+        self._store = store
+        self._summariser = summariser
+        self._defaults = defaults
+        self._compacting: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Append messages, checked by their door; a session that does not exist begins with them."""
+        refuse_stored_chat(checks.identifier(session_id, "session_id"))
+        return await self._store.add(namespace, session_id, lines) if lines else []
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[Windowed]:
+        """The last messages, or all, oldest first; a session that does not exist has none."""
+        checks.identifier(session_id, "session_id")
+        if limit is not None:
+            checks.positive(limit, "limit")
+        return await self._store.messages(namespace, session_id, limit)
+
+    async def context(self, namespace: str, session_id: str) -> Context:
+        """The messages that the session's strategy leaves; a window over its threshold is compacted until it fits."""
+        checks.identifier(session_id, "session_id")
+        own = await self._store.config(namespace, session_id)
+        strategy = own.strategy or self._defaults.strategy
+        if strategy == "sliding_window":
+            limit = own.max_messages or self._defaults.max_messages
+            return Context(await self._store.messages(namespace, session_id, limit), strategy)
+        max_tokens = own.max_tokens or self._defaults.max_tokens
+        return Context(await self._below(namespace, session_id, max_tokens), strategy)
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> WindowConfig:
+        """Set what holds for this session, over all that was set before; None follows the defaults."""
+        refuse_stored_chat(checks.identifier(session_id, "session_id"))
+        for value, name in ((config.max_messages, "max_messages"), (config.max_tokens, "max_tokens")):
+            if value is not None:
+                checks.positive(value, name)
+        await self._store.configure(namespace, session_id, config)
+        return config
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Delete the session with all that belongs to it; False if there is none."""
+        checks.identifier(session_id, "session_id")
+        return await self._store.delete(namespace, session_id)
+
+    async def _below(self, namespace: str, session_id: str, max_tokens: int) -> list[Windowed]:
+        messages = await self._store.messages(namespace, session_id, None)
+        if not to_compact(messages, max_tokens):
+            return messages
+        # Readers of one process who come at the same time share one summary; those of others are told by the store.
+        async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):
+            for _ in range(_ATTEMPTS):
+                messages = await self._store.messages(namespace, session_id, None)
+                part = to_compact(messages, max_tokens)
+                if not part:
+                    return messages
+                rest = messages[len(part) :]
+                pinned = [message for message in part if message.pinned]
+                summary = await self._summary(namespace, part, budget(part, [*pinned, *rest], max_tokens))
+                if await self._store.replace(namespace, session_id, part, summary):
+                    break
+        # Also where others were quicker each time: this is what the window was, and it fits.
+        return [*pinned, summary, *rest]
+
+    async def _summary(self, namespace: str, part: Sequence[Windowed], max_tokens: int) -> Windowed:
+        going = [message for message in part if not message.pinned]
+        made = await self._summariser.summarise(namespace, going, max_tokens)
+        # Of the time of the last message it stands for, so that a window is in the order of time, too.
+        return Windowed.of(uuid7(), SUMMARY, made.text, _metadata(going, made), going[-1].at, compacted=True)
+
+
+def to_compact(messages: Sequence[Windowed], max_tokens: int) -> Sequence[Windowed]:
+    """The beginning of a window that is to become a summary, but for what is pinned: nothing below the threshold.
+
+    It is the oldest 60 % of the messages, or as many more as it takes for summary and rest to fit. The newest message
+    always stays as it is, and a summary is not summarised alone: a window ends, however low its threshold, as what is
+    pinned, one summary and one message.
+    """
+    total = _tokens(messages)
+    if total <= max_tokens:
+        return ()
+    loose = [place for place, message in enumerate(messages) if not message.pinned]
+    going = [place for place in loose if place < len(messages) - 1]
+    least = 2 if going and messages[going[0]].compacted else 1
+    if len(going) < least:
+        return ()
+    count = min(max(len(loose) * COMPACTED_PERCENT // 100, least), len(going))
+    left = total - sum(messages[place].tokens for place in going[:count])
+    while count < len(going) and left + _wanted(max_tokens) > max_tokens:
+        left -= messages[going[count]].tokens
+        count += 1
+    return messages[: going[count - 1] + 1]
+
+
+def budget(part: Sequence[Windowed], rest: Sequence[Windowed], max_tokens: int) -> int:
+    """How many tokens the summary of a part may have beside the rest; where that alone is too long, as ever."""
+    going = sum(message.tokens for message in part if not message.pinned)
+    wanted = min(_wanted(max_tokens), going // BUDGET_OF_PART)
+    room = max_tokens - _tokens(rest)
+    return max(min(wanted, room) if room > 0 else wanted, 1)
+
+
+def _wanted(max_tokens: int) -> int:
+    return max(max_tokens // BUDGET_OF_THRESHOLD, min(LEAST_SUMMARY, max_tokens // BUDGET_OF_PART))
+
+
+def _tokens(messages: Sequence[Windowed]) -> int:
+    return sum(message.tokens for message in messages)
+
+
+def _metadata(part: Sequence[Windowed], made: Summary) -> dict[str, Any]:
+    """Which messages a summary stands for, those of the summary before it included."""
+    earlier = (part[0].metadata or {}) if part[0].compacted else {}
+    metadata = {
+        "summary_method": made.method,
+        "summarized_messages": len(part) + earlier.get("summarized_messages", 1) - 1,
+        "first_message_id": earlier.get("first_message_id", str(part[0].id)),
+        "last_message_id": str(part[-1].id),
+    }
+    return metadata if made.note is None else metadata | {"llm_error": made.note}

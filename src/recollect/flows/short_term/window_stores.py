@@ -1,0 +1,176 @@
+"""Where short-term windows live: over the log in PostgreSQL, or in buffers of their own in Redis."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.forgetting.receipts import Tally
+from recollect.flows.forgetting.removal import Removal
+from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.identifiers import uuid7
+from recollect.memory.windows import WindowConfig, Windowed, is_pinned
+from recollect.steps import in_steps
+from recollect.storage.database import Database
+
+if TYPE_CHECKING:  # the client of Redis is optional
+    from recollect.storage.buffers import Buffers
+
+
+class WindowStore(Protocol):
+    """What short-term memory asks of its store; one suite of tests runs against both."""
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Append messages next to each other; a session that does not exist begins with them."""
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """What a session sets for itself."""
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """Set all of it; a session that does not exist begins with it."""
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Delete a session and all that belongs to it for good; False if there is none."""
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """Those of some sessions, or of all, that it keeps outside the database."""
+
+    async def ping(self) -> None:
+        """Ask whatever it needs besides the database; raises when that does not answer."""
+
+
+class LogWindows:
+    """Windows over the log: what is added here is there through every door, and compaction destroys nothing."""
+
+    def __init__(self, database: Database, remember: Remember, capabilities: Capabilities, removal: Removal) -> None:
+        self._database = database
+        self._remember = remember
+        self._capabilities = capabilities
+        self._removal = removal
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Through the one way in, so that recall finds them."""
+        messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), opens_for=ANONYMOUS))
+        return await in_steps(
+            Windowed.of(
+                message.id,
+                message.role,
+                message.content,
+                message.metadata,
+                message.created_at.timestamp(),
+                pinned=is_pinned(message.role, message.metadata, is_first=message.position == 0),
+            )
+            for message in messages
+        )
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """From the start of the window on."""
+        async with self._database.reading(namespace) as db:
+            return await self._capabilities.windows.messages(db, session_id, limit)
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """Write the summary and move the window's start, while the session's row is locked."""
+        async with self._database.transaction(namespace) as tx:
+            return await self._capabilities.windows.replace(tx, session_id, part, summary)
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """From the session's row."""
+        async with self._database.reading(namespace) as db:
+            return await self._capabilities.windows.config(db, session_id)
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """A session may be set up before its first message."""
+        async with self._database.transaction(namespace) as tx:
+            await self._capabilities.windows.configure(tx, session_id, ANONYMOUS, config)
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Step by step, the session itself last: whoever is interrupted may ask again."""
+        tally = Tally()
+        existed = finished = False
+        while not finished:
+            async with self._database.transaction(namespace) as tx:
+                existed = bool(await self._capabilities.sessions.hold(tx, [session_id])) or existed
+                finished = await self._removal.next_messages(tx, [session_id], tally)
+                if finished:
+                    await self._removal.sessions(tx, [session_id], tally)
+        return existed
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """None: the log is in the database."""
+        return []
+
+    async def ping(self) -> None:
+        """The database is all it needs."""
+
+
+class BufferedWindows:
+    """Windows in Redis, which hold their messages themselves: a summary takes the place of what it stands for."""
+
+    def __init__(self, buffers: "Buffers") -> None:
+        self._buffers = buffers
+
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+        """Their order is the one in which Redis took them; their time is that of this process."""
+        at = round(time.time(), 6)  # microseconds, as in the log
+        messages = await in_steps(
+            Windowed.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
+            for line in lines
+        )
+        await self._buffers.append(namespace, session_id, await in_steps(map(_item, messages)))
+        return messages
+
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+        """All that the buffer holds."""
+        items = await self._buffers.last(namespace, session_id, limit)
+        return await in_steps(
+            _message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)
+        )
+
+    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+        """In one step of Redis."""
+        ids = [str(message.id) for message in part]
+        kept = [_item(message) for message in part if message.pinned]
+        return await self._buffers.replace(namespace, session_id, ids, _item(summary), kept)
+
+    async def config(self, namespace: str, session_id: str) -> WindowConfig:
+        """From the buffer's note."""
+        note = await self._buffers.note(namespace, session_id)
+        return WindowConfig() if note is None else WindowConfig(**json.loads(note))
+
+    async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
+        """In the buffer's note."""
+        await self._buffers.write_note(namespace, session_id, json.dumps(asdict(config)))
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """At once, whatever its size."""
+        return await self._buffers.remove(namespace, session_id)
+
+    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+        """All that there are."""
+        if session_ids is None:
+            return sorted(await self._buffers.names(namespace))
+        return [name for name in session_ids if await self._buffers.exists(namespace, name)]
+
+    async def ping(self) -> None:
+        """Ask Redis."""
+        await self._buffers.ping()
+
+
+def _item(message: Windowed) -> tuple[str, str]:
+    fields = (message.role, message.content, message.metadata, message.at, message.compacted)
+    return str(message.id), json.dumps(fields, ensure_ascii=False)
+
+
+def _message(message_id: str, text: str, *, is_first: bool) -> Windowed:
+    role, content, metadata, at, compacted = json.loads(text)
+    pinned = is_pinned(role, metadata, is_first=is_first)
+    return Windowed.of(UUID(message_id), role, content, metadata, at, compacted, pinned=pinned)

@@ -1,0 +1,187 @@
+"""Adopting: memories that another program wrote down, in the form it has for them."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+from recollect import checks
+from recollect.errors import Conflict, Invalid
+from recollect.flows.transfer.import_lines import BadLine, Line, read
+from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
+from recollect.flows.transfer.importing import Importing
+from recollect.flows.transfer.mem0_file import Mem0Memory
+from recollect.flows.transfer.mem0_file import parse as parse_mem0
+from recollect.identifiers import uuid_of
+from recollect.memory.cognitive.graph import Graph
+from recollect.memory.records import DOCUMENT, MEMORY, MEMORY_HISTORY, Outcome, Records
+from recollect.storage.database import Database, Transaction
+
+BATCH_MEMORIES = 100
+
+OBSERVATIONS = "observations"
+
+# The file says of a relation only that it is there.
+WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Entity:
+    name: str
+    label: str
+    observations: tuple[str, ...]
+
+
+class Adopting:
+    """Takes over what others kept. What is there already stays as it is, so it can be run again."""
+
+    def __init__(
+        self,
+        database: Database,
+        records: Records,
+        graph: Graph,
+        importing: Importing,
+        written: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._records = records
+        self._graph = graph
+        self._importing = importing
+        self._written = written
+
+    async def memory_json(self, namespace: str, file: BinaryIO, progress: Progress | None = None) -> Report:
+        """Take over the knowledge graph of the MCP reference memory server.
+
+        An entity becomes a node with its observations as a property. Each observation becomes a document besides:
+        recall finds texts, not nodes, and of the kinds it finds a document alone needs no user and no dialogue behind
+        it, neither of which the file has. The name of the entity stands in the text: observations leave it out.
+        """
+        report = Report(checks.namespace(namespace))
+        for line in read(file):
+            try:
+                if isinstance(line, BadLine):
+                    raise Invalid(line.reason)
+                kind, new = await self._take_over(namespace, line)
+            except (Invalid, Conflict) as problem:
+                report.refuse(line.place, problem)
+            else:
+                (report.added if new else report.known)[kind] += 1
+            if progress is not None:
+                progress(line.size)
+        self._written()
+        return report
+
+    async def mem0(
+        self, namespace: str, file: BinaryIO, user_id: str | None = None, progress: Progress | None = None
+    ) -> Report:
+        """Take over what mem0's `get_all` or an export of it returned; `user_id` has what names nobody."""
+        report = Report(checks.namespace(namespace))
+        content = file.read()
+        batch: list[Mem0Memory] = []
+        for entry in parse_mem0(content, user_id, datetime.now(UTC)):
+            if isinstance(entry, Mem0Memory):
+                batch.append(entry)
+            else:
+                report.refuse(entry.place, entry.reason)
+            if len(batch) == BATCH_MEMORIES:
+                await self._add_memories(namespace, batch, report)
+                batch = []
+        await self._add_memories(namespace, batch, report)
+        if progress is not None:
+            progress(len(content))
+        self._written()
+        return report
+
+    async def _take_over(self, namespace: str, line: Line) -> tuple[str, bool]:
+        what = line.fields.get("type")
+        if what == "entity":
+            entity = _entity(line.fields)
+            async with self._database.transaction(namespace) as tx:
+                return "entity", await self._add_entity(tx, entity)
+        if what == "relation":
+            source, target, relation = (
+                checks.short_name(_given(line.fields, name), name) for name in ("from", "to", "relationType")
+            )
+            async with self._database.transaction(namespace) as tx:
+                return "relation", await self._add_relation(tx, source, target, relation)
+        raise Invalid(f"type is {what!r}, neither entity nor relation")
+
+    async def _add_entity(self, tx: Transaction, entity: _Entity) -> bool:
+        before = (await self._graph.ends(tx, [entity.name])).get(entity.name)
+        node = await self._graph.add_node(tx, entity.name, entity.label, "{}", None)
+        known = node.properties.get(OBSERVATIONS)
+        known = known if isinstance(known, list) else []
+        together = list(dict.fromkeys([*map(str, known), *entity.observations]))
+        if entity.observations and together != known:
+            properties = checks.metadata({OBSERVATIONS: together}, OBSERVATIONS) or "{}"
+            await self._graph.add_node(tx, entity.name, entity.label, properties, None)
+        documents = await self._add_documents(tx, entity)
+        return before is None or not before.labelled or documents > 0
+
+    async def _add_documents(self, tx: Transaction, entity: _Entity) -> int:
+        at = datetime.now(UTC).isoformat()
+        fields = [_document(entity, observation, at) for observation in entity.observations]
+        if not fields:
+            return 0
+        outcomes = await self._importing.add(tx, DOCUMENT, list(map(_json, fields)), fields)
+        return sum(outcome is Outcome.ADDED for outcome in outcomes.values())
+
+    async def _add_relation(self, tx: Transaction, source: str, target: str, relation: str) -> bool:
+        await self._graph.create_ends(tx, dict.fromkeys((source, target)))
+        ends = await self._graph.ends(tx, {source, target})
+        return await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
+
+    async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:
+        # Of two with the same id, the first is taken.
+        by_id = {memory.fields["id"]: memory for memory in reversed(batch)}
+        report.known[MEMORY.name] += len(batch) - len(by_id)
+
+        async def store(memories: Sequence[Mem0Memory]) -> None:
+            async with self._database.transaction(namespace) as tx:
+                fields = [memory.fields for memory in memories]
+                outcomes = await self._importing.add(tx, MEMORY, list(map(_json, fields)), fields)
+                new = [memory for memory in memories if outcomes[(memory.fields["id"],)] is Outcome.ADDED]
+                if new:
+                    await self._records.restore(tx, MEMORY_HISTORY, [_json(memory.history) for memory in new])
+            report.added[MEMORY.name] += len(new)
+            # There under its id, or one of the same scope says the same.
+            report.known[MEMORY.name] += len(memories) - len(new)
+
+        if by_id:
+            await each_alone_if_not_together(
+                list(by_id.values())[::-1], store, lambda memory, problem: report.refuse(memory.place, problem)
+            )
+
+
+def _entity(fields: Any) -> _Entity:
+    observations = fields.get(OBSERVATIONS)
+    if not isinstance(observations, list):
+        raise Invalid("observations must be a list of texts")
+    return _Entity(
+        checks.short_name(_given(fields, "name"), "name"),
+        checks.short_name(_given(fields, "entityType"), "entityType"),
+        tuple(dict.fromkeys(checks.text(text, "an observation") for text in observations)),
+    )
+
+
+def _given(fields: Any, name: str) -> Any:
+    if name not in fields:
+        raise Invalid(f"the {fields['type']} has no {name}")
+    return fields[name]
+
+
+def _document(entity: _Entity, observation: str, at: str) -> dict[str, Any]:
+    return {
+        # The same whenever the file comes: an observation is taken over once.
+        "id": str(uuid_of("memory-json", entity.name, observation)),
+        "content": f"{entity.name}: {observation}",
+        "embedding": None,
+        "metadata": {"entity": entity.name, "entity_type": entity.label, "observation": observation},
+        "created_at": at,
+        "updated_at": at,
+    }
+
+
+def _json(fields: Iterable[Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False)

@@ -1,0 +1,205 @@
+"""Import: records come back with the ids they had, each batch in one transaction with what finds them again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, BinaryIO
+
+from recollect import checks, tasks
+from recollect.errors import Conflict, Invalid
+from recollect.flows.transfer.exporting import END, FORMAT, VERSION
+from recollect.flows.transfer.import_lines import BadLine, Line, check, kind_of, read
+from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
+from recollect.flows.transfer.import_rules import check_positions, check_values
+from recollect.flows.transfer.record_sources import FOUND, sources
+from recollect.memory.cognitive.working import Working
+from recollect.memory.index.passages import Passages
+from recollect.memory.records import KINDS, MESSAGE, REFERENCES, WORKING_ITEM, Kind, Outcome, Records
+from recollect.memory.sessions import Holder, Sessions
+from recollect.storage.columns import Column, columns, move_on
+from recollect.storage.database import Database, Transaction
+
+BATCH_RECORDS = 200
+BATCH_BYTES = 4 * 1024 * 1024
+
+_REASONS = {
+    Outcome.DIFFERENT: "is there already, and not the same: it stays as it is. Import into another namespace",
+    Outcome.CLASH: "cannot be added, because a record with another id has its place. Import into another namespace",
+}
+
+
+class _Missing:
+    """Records that were refused. Under their ids something else may be here, so nothing may refer to them."""
+
+    def __init__(self) -> None:
+        self._named: set[tuple[str, str, object]] = set()
+
+    def add(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Remember what others may call a record by."""
+        for of_kind, column in set(REFERENCES.values()):
+            if of_kind == kind and isinstance(name := fields.get(column), str | int):
+                self._named.add((kind, column, name))
+
+    def check(self, kind: Kind, fields: Mapping[str, Any]) -> None:
+        """Refuse a record that refers to one of them."""
+        for (of_kind, column), (other, by) in REFERENCES.items():
+            if self._named and of_kind == kind.name:
+                named = fields[column] if isinstance(fields[column], list) else [fields[column]]
+                if missing := [name for name in named if (other, by, name) in self._named]:
+                    raise Invalid(f"{column} names the {other} {missing[0]}, which was refused")
+
+
+class _Run:
+    """One import: what is known of the tables, and what came of the lines so far."""
+
+    def __init__(self, namespace: str, tables: Mapping[str, Mapping[str, Column]]) -> None:
+        self.report = Report(namespace)
+        self.tables = tables
+        self._missing = _Missing()
+
+    def refuse(self, line: Line | BadLine, problem: object) -> None:
+        """Refuse a line, and what refers to it."""
+        if isinstance(line, Line):
+            self._missing.add(str(line.fields.get("kind")), line.fields)
+        self.report.refuse(line.place, problem)
+
+    def admitted(self, kind: Kind, batch: Sequence[Line]) -> list[Line]:
+        """Those of some lines that refer to nothing that was refused; the others are refused as well."""
+        admitted = []
+        for line in batch:
+            try:
+                self._missing.check(kind, line.fields)
+            except Invalid as problem:
+                self.refuse(line, problem)
+            else:
+                admitted.append(line)
+        return admitted
+
+    def note(self, kind: Kind, line: Line, outcome: Outcome) -> None:
+        """Count what became of a line."""
+        if outcome is Outcome.ADDED:
+            self.report.added[kind.name] += 1
+        elif outcome in (Outcome.SAME, Outcome.AKIN):
+            self.report.known[kind.name] += 1
+        else:
+            name = " ".join((kind.name, *kind.named(line.fields)))
+            self.refuse(line, f"{name} {_REASONS[outcome]}")
+
+
+class Importing:
+    """Adds what is not there. What is there stays as it is, so an import that was stopped is simply run again."""
+
+    def __init__(
+        self,
+        database: Database,
+        records: Records,
+        sessions: Sessions,
+        working: Working,
+        passages: Passages,
+        written: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._records = records
+        self._sessions = sessions
+        self._working = working
+        self._passages = passages
+        self._written = written
+
+    async def run(self, file: BinaryIO, namespace: str | None = None, progress: Progress | None = None) -> Report:
+        """Import an export, into the namespace it came from or into another.
+
+        A record that cannot be taken is refused alone. Found by its words at once; by its meaning when the indexer has
+        passed.
+        """
+        lines = read(file)
+        origin = _header(lines)
+        namespace = checks.namespace(namespace or origin)
+        run = _Run(namespace, await columns(self._database, [kind.table for kind in KINDS]))
+        for kind, batch in _batches(_records(lines, run)):
+            if admitted := run.admitted(kind, batch):
+                await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
+            if progress is not None:
+                progress(sum(line.size for line in batch))
+        self._written()
+        return run.report
+
+    async def add(
+        self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[str, ...], Outcome]:
+        """Add those of some records that are not there, and make them findable; tells of each."""
+        outcomes = await self._records.restore(tx, kind, texts)
+        added = [record for record in fields if outcomes[kind.named(record)] is Outcome.ADDED]
+        if kind in FOUND and added:
+            holders: dict[str, Holder] = {}
+            if kind is MESSAGE:
+                sessions = {record["session_id"] for record in added}
+                check_positions(added, await self._sessions.next_positions(tx, sessions))
+                holders = await self._sessions.holders(tx, sessions)
+            # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
+            # as slow as the first time.
+            await self._passages.add(tx, await tasks.in_thread(sources, kind, added, holders))
+        if kind is WORKING_ITEM and added:
+            await self._working.require_room(tx)
+        return outcomes
+
+    async def _store(self, run: _Run, kind: Kind, batch: Sequence[Line]) -> None:
+        if len({kind.named(line.fields) for line in batch}) < len(batch):
+            raise Conflict("Two lines of a batch are of the same record: one after the other")
+        for column in run.tables[kind.table].values():
+            if column.counted:
+                # Before the rows are there: whoever stops us in between, nobody gets an id twice.
+                highest = max(line.fields[column.name] for line in batch)
+                await move_on(self._database, kind.table, column.name, highest)
+        async with self._database.transaction(run.report.namespace) as tx:
+            outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
+        for line in batch:
+            run.note(kind, line, outcomes[kind.named(line.fields)])
+
+
+def _header(lines: Iterator[Line | BadLine]) -> str:
+    first = next(lines, None)
+    if not isinstance(first, Line) or first.fields.get("kind") != FORMAT:
+        raise Invalid("The file is not an export of Recollect. For files of other programs say which: --from")
+    if first.fields.get("version") != VERSION:
+        raise Invalid(
+            f"The file is an export of version {first.fields.get('version')!r}, and this Recollect reads {VERSION}: "
+            "import it with the version of Recollect that wrote it, or a later one"
+        )
+    namespace = first.fields.get("namespace")
+    if not isinstance(namespace, str):
+        raise Invalid("The first line of the file does not say which namespace it is of")
+    return namespace
+
+
+def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind, Line]]:
+    """The lines that are whole records; the others are refused."""
+    ended = False
+    for line in lines:
+        try:
+            if isinstance(line, BadLine):
+                raise Invalid(line.reason)
+            if line.fields.get("kind") == END:
+                ended = True
+                continue
+            kind = kind_of(line.fields)
+            check(line.fields, run.tables[kind.table])
+            check_values(kind.name, line.fields)
+        except Invalid as problem:
+            run.refuse(line, problem)
+        else:
+            yield kind, line
+    if not ended:
+        run.report.refuse("the end", "the last line of an export is missing: the file was cut off")
+
+
+def _batches(records: Iterator[tuple[Kind, Line]]) -> Iterator[tuple[Kind, list[Line]]]:
+    """Records that follow each other and are of one kind, as many as go into a transaction."""
+    batch: list[Line] = []
+    kind, size = KINDS[0], 0
+    for kind_of_next, line in records:
+        if batch and (kind_of_next is not kind or len(batch) == BATCH_RECORDS or size + line.size > BATCH_BYTES):
+            yield kind, batch
+            batch, size = [], 0
+        kind, size = kind_of_next, size + line.size
+        batch.append(line)
+    if batch:
+        yield kind, batch

@@ -1,0 +1,120 @@
+"""OpenAI's embeddings: an alternative to the local model, for those who may send their memories out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from recollect.errors import Unavailable
+from recollect.inference.failures import OPENAI
+from recollect.inference.requests.meter import Tokens
+from recollect.language.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from recollect.inference.embedding.embedder import Vector
+    from recollect.inference.requests.guard import Guard
+    from recollect.inference.sdk import Sdk
+
+MODEL = "text-embedding-3-small"
+MODEL_ID = f"openai:{MODEL}"
+DIMENSIONS = 1536
+FEATURE = "embeddings"
+
+# The provider takes 2,048 texts and 300,000 tokens a request, and 8,192 tokens a text.
+TEXTS_PER_REQUEST = 256
+TOKENS_PER_REQUEST = 100_000
+TOKENS_PER_TEXT = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for a request, however often it is tried, and for one try."""
+
+    seconds: float
+    one_try: float
+
+
+# Whoever searches waits, and words can answer; an answer that is late is often quick when it is asked for again.
+QUERY = Patience(seconds=3.0, one_try=1.2)
+
+# Whoever indexes keeps others from deleting meanwhile.
+DOCUMENTS = Patience(seconds=25.0, one_try=20.0)
+
+
+class OpenAiEmbedder:
+    """Embeds for one namespace, which pays for it."""
+
+    model_id = MODEL_ID
+    dimensions = DIMENSIONS
+
+    def __init__(self, sdk: Sdk, guard: Guard, namespace: str) -> None:
+        self._sdk = sdk
+        self._guard = guard
+        self._namespace = namespace
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return await self._embed(texts, DOCUMENTS)
+
+    async def embed_query(self, text: str) -> Vector:
+        return (await self._embed([text], QUERY, hurried=True))[0]
+
+    async def _embed(self, texts: Sequence[str], patience: Patience, *, hurried: bool = False) -> list[Vector]:
+        client = await self._sdk.client()  # the first time a second, which is not the provider's
+        vectors: list[Vector] = []
+        try:
+            async with asyncio.timeout(patience.seconds):
+                for batch in _batches([_shortened(text) for text in texts]):
+                    most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
+                    request = partial(self._request, client, batch, most, patience.one_try)
+                    vectors += await self._guard.ask(
+                        self._namespace, FEATURE, most, patience.seconds, request, hurried=hurried
+                    )
+        except TimeoutError:
+            late = f"{self.model_id} did not answer within {patience.seconds:g} s. Try again later."
+            raise Unavailable(late) from None
+        return vectors
+
+    async def _request(
+        self, client: AsyncOpenAI, texts: Sequence[str], most: int, seconds: float
+    ) -> tuple[list[Vector], Tokens]:
+        import numpy as np
+
+        with self._sdk.translated():
+            answer = await client.embeddings.create(model=MODEL, input=list(texts), timeout=seconds)
+            # The SDK hands on whatever came, down to plain text.
+            if not getattr(answer, "data", None):
+                raise OPENAI.unreadable()
+            found = sorted(answer.data, key=lambda entry: entry.index)
+            vectors = np.array([entry.embedding for entry in found], np.float32)
+        if vectors.shape != (len(texts), DIMENSIONS):
+            raise OPENAI.unreadable()
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(vectors).all() or not lengths.all():
+            raise OPENAI.unreadable()
+        # Servers that are only compatible may not say what they took.
+        return list(vectors / lengths), Tokens(answer.usage.prompt_tokens if answer.usage else most, 0)
+
+
+def _shortened(text: str) -> str:
+    """A text that the provider takes: of one that is too long, its beginning, as the local model does."""
+    return text if estimate_tokens(text, english=False) <= TOKENS_PER_TEXT else text[:TOKENS_PER_TEXT]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts that fit into one request."""
+    batch: list[str] = []
+    tokens = 0
+    for text in texts:
+        size = estimate_tokens(text, english=False)
+        if batch and (len(batch) == TEXTS_PER_REQUEST or tokens + size > TOKENS_PER_REQUEST):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(text)
+        tokens += size
+    if batch:
+        yield batch

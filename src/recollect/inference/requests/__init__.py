@@ -1,0 +1,1 @@
+"""How a provider is asked: politely, in turn, within the budget."""

@@ -1,0 +1,1 @@
+"""What the cognitive toolset stores."""

@@ -1,0 +1,1 @@
+"""The search index: passages, their vectors, and the statistics of their words."""

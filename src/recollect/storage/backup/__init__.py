@@ -1,0 +1,1 @@
+"""Backup: the whole database in one file, and out of it again."""

@@ -1,0 +1,135 @@
+"""Restores a backup into an empty database: all of it in one transaction, or nothing."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect.errors import Conflict, Invalid, Misconfigured
+from recollect.storage import catalogue, migrate
+from recollect.storage.backup.back_up import TABLE_SECONDS, Progress
+from recollect.storage.backup.file import BackupReader, Counter, Manifest, TableEntry, reading
+from recollect.storage.catalogue import Table
+from recollect.storage.database import Connection, Database
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What is there now, and which namespaces have large owners whose vector indexes are still to be built."""
+
+    manifest: Manifest
+    with_giants: list[str]
+
+
+async def restore(database: Database, path: Path, progress: Progress | None = None) -> Restored:
+    """Fill an empty database from a backup, then bring it to the schema of this code."""
+    with reading(path) as file:
+        manifest = file.manifest
+        known = migrate.migrations()
+        if manifest.schema_version > known[-1].version:
+            raise Misconfigured(
+                f"{path} is of schema version {manifest.schema_version}, newer than this Recollect, which knows "
+                f"{known[-1].version}: upgrade Recollect here"
+            )
+        await migrate.prepare(database)
+        async with database.unscoped() as connection:
+            await migrate.take_turns(connection)
+            await connection.execute("set local statement_timeout = 0")
+            await _make_room(connection, manifest.schema_version)
+            await _bring_to(connection, manifest.schema_version)
+            with_giants = await _fill(connection, path, file, progress)
+            # Steps that change rows find them here, as they would have in the old place.
+            await _bring_to(connection, known[-1].version)
+    return Restored(manifest, with_giants)
+
+
+async def _make_room(connection: Connection, version: int) -> None:
+    """Refuse a database that holds anything; take away empty tables of a schema newer than the backup's."""
+    present = await catalogue.tables(connection)
+    for table in present:
+        if table.guarded:
+            await catalogue.lift(connection, table)
+        if await connection.fetchval(table.has_rows):
+            raise Conflict(
+                f"The database is not empty: there are rows in {table.name}, and nothing was changed. Restore into a "
+                "new one: set RECOLLECT_DATABASE_URL to an empty database, or RECOLLECT_DATA_DIR to a new folder."
+            )
+    if await migrate.applied_version(connection) > version:
+        for table in reversed(present):
+            await connection.execute(f"drop table {table.quoted}")
+        await catalogue.drop_unlogged(connection)
+        await connection.execute("delete from recollect_migrations")
+        return
+    for table in present:
+        if table.guarded:
+            await catalogue.force(connection, table)
+
+
+async def _bring_to(connection: Connection, version: int) -> None:
+    applied = await migrate.applied_version(connection)
+    for migration in migrate.migrations():
+        if applied < migration.version <= version:
+            await migrate.apply(connection, migration)
+
+
+async def _fill(connection: Connection, path: Path, file: BackupReader, progress: Progress | None) -> list[str]:
+    tables = {table.name: table for table in await catalogue.tables(connection)}
+    entries = {entry.name: entry for entry in file.manifest.tables}
+    if entries.keys() != tables.keys() or any(set(e.columns) != set(tables[n].columns) for n, e in entries.items()):
+        raise Invalid(f"{path} does not have the tables of schema version {file.manifest.schema_version}")
+    # Rows cannot be copied in bulk past a policy. Nobody else sees these tables before the commit.
+    for table in tables.values():
+        if table.guarded:
+            await catalogue.lift(connection, table)
+    for name, table in tables.items():
+        await _copy(connection, path, file, entries[name], progress)
+        await connection.execute(f"analyze {table.quoted}", timeout=TABLE_SECONDS)
+    await _continue_ids(connection, path, tables, file.manifest.counters)
+    with_giants = await _with_giants(connection) if "giants" in tables else []
+    for table in tables.values():
+        if table.guarded:
+            await catalogue.force(connection, table)
+    return with_giants
+
+
+async def _with_giants(connection: Connection) -> list[str]:
+    rows = await connection.fetch("select distinct namespace from giants order by namespace")
+    return [row["namespace"] for row in rows]
+
+
+async def _copy(
+    connection: Connection, path: Path, file: BackupReader, entry: TableEntry, progress: Progress | None
+) -> None:
+    total = file.manifest.rows()
+
+    def told() -> Iterator[bytes]:
+        for data in file.rows(entry.name):
+            yield data
+            if progress is not None:
+                progress(data.count(b"\n"), total)
+
+    status = await connection.copy_to_table(
+        entry.name, source=_as_stream(told()), columns=entry.columns, timeout=TABLE_SECONDS
+    )
+    if status != f"COPY {entry.rows}":
+        raise Invalid(f"{path} should hold {entry.rows} rows of {entry.name}, but the database took {status}")
+
+
+async def _as_stream(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def _continue_ids(connection: Connection, path: Path, tables: dict[str, Table], counters: list[Counter]) -> None:
+    """New ids go on where the old place stopped."""
+    for counter in counters:
+        if counter.table not in tables or counter.column not in tables[counter.table].columns:
+            raise Invalid(
+                f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
+                "it was not made by Recollect"
+            )
+        await connection.execute(
+            "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)",
+            tables[counter.table].quoted,
+            counter.column,
+            counter.last,
+        )
