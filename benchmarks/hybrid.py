@@ -20,11 +20,11 @@ CHUNK = 5_000
 SEARCHES = sized(200, 5)
 WRITES = sized(100, 5)
 
-ADD_INSIGHTS = Query(
+ADD_INSIGHTS = Query.named(
     "bench.insights",
     """
     insert into insights (namespace, content, source_ids, fidelity, metadata)
-    select $1, content, '{1,2,3}', 0.7, '{}' from unnest($2::text[]) as content
+    select :namespace, content, '{1,2,3}', 0.7, '{}' from unnest(:contents::text[]) as content
     returning id, content, created_at
     """,
 )
@@ -49,12 +49,12 @@ async def add_insights(engine: Engine, namespace: str) -> None:
     counts: Counter[int] = Counter({bm25.ALL_PASSAGES: INSIGHTS})
     for _ in range(0, INSIGHTS, CHUNK):
         async with engine.database.transaction(namespace) as tx:
-            rows = await tx.all(ADD_INSIGHTS, [sentence(20) for _ in range(CHUNK)])
+            rows = await tx.all(ADD_INSIGHTS, contents=[sentence(20) for _ in range(CHUNK)])
             sources = [Source("insight", str(row["id"]), analyse(row["content"]), row["created_at"]) for row in rows]
             await engine.capabilities.passages.add(tx, sources)
         counts.update(bm25.dimension(term) for source in sources for term in source.excerpts[0].terms)
     async with engine.database.transaction(namespace) as tx:
-        await tx.all(passages_sql.count_terms, list(counts), list(counts.values()))
+        await tx.all(passages_sql.count_terms, terms=list(counts), counts=list(counts.values()))
 
 
 async def searches(report: Report, engine: Engine, namespace: str, where: str) -> None:

@@ -103,7 +103,7 @@ async def fill(
         print(f"\r  filling {namespace}: {start + len(sources):,}", end="", flush=True)
     counts[bm25.ALL_PASSAGES] = len(owner_of)
     async with engine.database.transaction(namespace) as tx:
-        await tx.all(passages_sql.count_terms, list(counts), list(counts.values()))
+        await tx.all(passages_sql.count_terms, terms=list(counts), counts=list(counts.values()))
     async with engine.database.alone() as connection:
         await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
         connection._con.namespace = namespace  # type: ignore[attr-defined]

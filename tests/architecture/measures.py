@@ -83,7 +83,9 @@ def names_used(tree: ast.AST) -> Iterator[str]:
 def import_cycles(folder: Path, trees: dict[Path, ast.Module]) -> int:
     """Whether modules import each other in a circle, counting imports at the top of a module."""
     modules = {module_name(folder, path): tree for path, tree in trees.items()}
-    graph = {name: {used for used in imported(tree) if used in modules and used != name} for name, tree in modules.items()}
+    graph = {
+        name: {used for used in imported(tree) if used in modules and used != name} for name, tree in modules.items()
+    }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError:

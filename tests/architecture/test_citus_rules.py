@@ -116,12 +116,12 @@ async def test_every_statement_names_namespace_for_every_table_it_touches(engine
         real = Counter(alias or table for table, alias in touched if table in known)
         assert real or "insert into" in sql, f"{name} touches no table"
         for alias, times in real.items():
-            bound = len(re.findall(rf"\b{alias}\.namespace\s*=\s*\$1\b", sql))
+            bound = len(re.findall(rf"\b{alias}\.namespace\s*=\s*:namespace\b", sql))
             if sum(real.values()) == 1:
-                bound += len(re.findall(r"(?<![\w.])namespace\s*=\s*\$1\b", sql))
+                bound += len(re.findall(r"(?<![\w.])namespace\s*=\s*:namespace\b", sql))
             else:
-                bound += len(re.findall(rf"\bfrom {alias}\s+where namespace\s*=\s*\$1\b", sql))
-            assert bound >= times, f"{name} reaches {alias} without namespace = $1"
+                bound += len(re.findall(rf"\bfrom {alias}\s+where namespace\s*=\s*:namespace\b", sql))
+            assert bound >= times, f"{name} reaches {alias} without namespace = :namespace"
         for insert in re.findall(r"insert into \w+\s*\(([^)]*)\)", sql):
             assert insert.split(",")[0].strip() == "namespace", f"{name} does not insert namespace first"
 

@@ -33,9 +33,9 @@ VOCABULARY = [
     "meadow",
     "nectar",
 ]
-TWICE = Query(
+TWICE = Query.named(
     "test.twice",
-    "select count(*) from passage_vectors join passage_queue using (namespace, id) where namespace = $1",
+    "select count(*) from passage_vectors join passage_queue using (namespace, id) where namespace = :namespace",
 )
 
 

@@ -27,7 +27,9 @@ pytestmark = [
     ),
 ]
 
-BY_MODEL = Query("test.by_model", "select model, count(*) from passage_vectors where namespace = $1 group by model")
+BY_MODEL = Query.named(
+    "test.by_model", "select model, count(*) from passage_vectors where namespace = :namespace group by model"
+)
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ from recollect.storage.sql import Query
 from tests.flows.test_insights import without_model
 
 LESSON = "Problem: vague answer. Lesson: name the sources."
-AGE = Query("test.age", "update episodes set created_at = $3 where namespace = $1 and id = $2")
-AGE_PASSAGE = Query(
-    "test.age_passage", "update passages set at = $3 where namespace = $1 and item_id = $2::bigint::text"
+AGE = Query.named("test.age", "update episodes set created_at = :at where namespace = :namespace and id = :id")
+AGE_PASSAGE = Query.named(
+    "test.age_passage", "update passages set at = :at where namespace = :namespace and item_id = :id::bigint::text"
 )
 
 
 async def age(engine: Engine, namespace: str, episode_id: int, days: int) -> None:
     async with engine.database.transaction(namespace) as tx:
         for query in (AGE, AGE_PASSAGE):
-            await tx.all(query, episode_id, datetime.now(UTC) - timedelta(days=days))
+            await tx.all(query, id=episode_id, at=datetime.now(UTC) - timedelta(days=days))
 
 
 async def test_an_episode_is_found_by_a_similar_query(engine: Engine, namespace: str) -> None:

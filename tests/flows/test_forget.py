@@ -15,10 +15,10 @@ from recollect.storage.sql import Query
 from tests.flows.talk import say_all
 from tests.memory.test_passages import TABLES, counts, statistics
 
-SAME_NUMBER = Query(
+SAME_NUMBER = Query.named(
     "test.same_number",
     "insert into episodes (namespace, id, query, reward, reflection) overriding system value"
-    " values ($1, $2, 'Parrots?', 0.5, 'Yes.')",
+    " values (:namespace, :id, 'Parrots?', 0.5, 'Yes.')",
 )
 
 
@@ -102,7 +102,7 @@ async def test_a_number_that_names_two_things_must_say_which(engine: Engine, nam
     source = (await engine.cognition.store_dialogue(namespace, "talk", "user", "Whatever.")).seq
     insight = (await engine.cognition.compress(namespace, "Parrots talk.", [source])).insight.id
     async with engine.database.transaction(namespace) as tx:
-        await tx.all(SAME_NUMBER, insight)
+        await tx.all(SAME_NUMBER, id=insight)
         source_of_episode = Source("episode", str(insight), analyse("Parrots?"), datetime.now(UTC))
         await engine.capabilities.passages.add(tx, [source_of_episode])
     with pytest.raises(Invalid, match=f"episode:{insight} or insight:{insight}"):

@@ -40,11 +40,15 @@ from pg_class c
 where c.relkind in ('r', 'p') and c.relpersistence = 'p' and c.relnamespace = current_schema()::regnamespace
 order by c.relname
 """
-WORDS_WITH = Query("test.keys", "select id from passage_words where namespace = $1 and keys && $2::bigint[]")
-TERMS = Query("test.terms", "select term from term_stats where namespace = $1 and term = any($2::int[])")
-COUNTED = Query("test.counted", "select term, df from term_stats where namespace = $1")
-WAITING = Query("test.waiting", "insert into passage_queue (namespace, id, owner) values ($1, 1, 'user')")
-WEIGHTS = Query("test.weights", "select weights::text as weights from passage_words where namespace = $1")
+WORDS_WITH = Query.named(
+    "test.keys", "select id from passage_words where namespace = :namespace and keys && :keys::bigint[]"
+)
+TERMS = Query.named(
+    "test.terms", "select term from term_stats where namespace = :namespace and term = any(:terms::int[])"
+)
+COUNTED = Query.named("test.counted", "select term, df from term_stats where namespace = :namespace")
+WAITING = Query.named("test.waiting", "insert into passage_queue (namespace, id, owner) values (:namespace, 1, 'user')")
+WEIGHTS = Query.named("test.weights", "select weights::text as weights from passage_words where namespace = :namespace")
 
 Rows = dict[str, list[str]]
 
@@ -68,7 +72,9 @@ async def everything(engine: Engine, namespace: str) -> Rows:
     """Each row of each table as text."""
     found: Rows = {}
     for table in await tables(engine):
-        query = Query(f"test.{table}", f"select t::text as row from {table} t where namespace = $1 order by 1")
+        query = Query.named(
+            f"test.{table}", f"select t::text as row from {table} t where namespace = :namespace order by 1"
+        )
         async with engine.database.reading(namespace) as db:
             found[table] = [row["row"] for row in await db.all(query)]
     return found
@@ -88,8 +94,8 @@ async def keyed(engine: Engine, namespace: str) -> int:
     assert len(terms) >= 4
     keys = [key for owner in (None, PERSON, "Ann") for key in bm25.keys(namespace, owner, terms)]
     async with engine.database.reading(namespace) as db:
-        found = await db.all(WORDS_WITH, keys)
-        counted = await db.all(TERMS, [bm25.dimension(term) for term in terms])
+        found = await db.all(WORDS_WITH, keys=keys)
+        counted = await db.all(TERMS, terms=[bm25.dimension(term) for term in terms])
     return len(found) + len(counted)
 
 

@@ -23,8 +23,10 @@ from tests.flows.test_forget_proof import everything, sound
 from tests.valkey import shared_url, with_redis
 
 ANN = Target(USER, "ann")
-NO_HISTORY = Query("test.no_history", "delete from memory_history where namespace = $1")
-NO_BEGINNING = Query("test.no_beginning", "delete from memory_history where namespace = $1 and number = 1")
+NO_HISTORY = Query.named("test.no_history", "delete from memory_history where namespace = :namespace")
+NO_BEGINNING = Query.named(
+    "test.no_beginning", "delete from memory_history where namespace = :namespace and number = 1"
+)
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 

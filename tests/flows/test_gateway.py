@@ -22,7 +22,7 @@ from tests.memory.test_passages import TABLES, counts, statistics
 names = st.text(min_size=1, max_size=20)
 pairs = st.tuples(names, names)
 
-WAITING = Query("test.waiting", "select id from passage_queue where namespace = $1 for update")
+WAITING = Query.named("test.waiting", "select id from passage_queue where namespace = :namespace for update")
 
 
 def said(*texts: str, sender: str = "ann") -> list[Said]:

@@ -1,6 +1,7 @@
 """Giants: an owner who grows large gets an index, searches use it at once, and it agrees with the exact scan."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,9 +46,18 @@ async def giant_talk(engine: Engine, namespace: str, small_threshold: None) -> l
 
 async def plan(db: Statements, giant: Giant, vector: str) -> str:
     """How PostgreSQL runs the search of a giant."""
-    query, scope = (giants._Sql.nearest_of_all, ()) if giant.owner is None else (giants._Sql.nearest, (giant.owner,))
-    explained = Query("test.plan", f"explain {query.text}")
-    rows = await db.all(explained, vector, giant.model, NEAREST, NEAREST, *scope, giant.watermark)
+    query, owner = (
+        (giants._Sql.nearest_of_all, {}) if giant.owner is None else (giants._Sql.nearest, {"owner": giant.owner})
+    )
+    explained = replace(query, text=f"explain {query.text}")
+    asked = {
+        "vector": vector,
+        "model": giant.model,
+        "limit": NEAREST,
+        "passages": NEAREST,
+        "watermark": giant.watermark,
+    }
+    rows = await db.all(explained, **asked, **owner)
     return "\n".join(row[0] for row in rows)
 
 

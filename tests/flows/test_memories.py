@@ -25,7 +25,7 @@ NEAR_MISSES = [
     ("Tom is older than Jim.", "Jim is older than Tom."),
     ("Carl lives in Berlin.", "Karl lives in Berlin."),
 ]
-ROWS = Query("test.memories", "select count(*) from memories where namespace = $1")
+ROWS = Query.named("test.memories", "select count(*) from memories where namespace = :namespace")
 
 
 @pytest.fixture

@@ -19,8 +19,12 @@ HOURLY = 1 / 3600
 MANY = 100
 DAY = 86_400.0
 
-EXPIRE = Query("test.expire", "update model_requests set expires_at = now() where namespace = $1 and model = $2")
-COUNT = Query("test.count", "select count(*) as requests from model_requests where namespace = $1 and model = $2")
+EXPIRE = Query.named(
+    "test.expire", "update model_requests set expires_at = now() where namespace = :namespace and model = :model"
+)
+COUNT = Query.named(
+    "test.count", "select count(*) as requests from model_requests where namespace = :namespace and model = :model"
+)
 
 
 @pytest.fixture
@@ -71,10 +75,10 @@ async def test_a_process_that_died_holds_its_place_for_a_while_only(engine: Engi
     await taken(engine, model, limits)
     assert await engine.pacing.take(model, limits, DAY) is None
     async with engine.database.shared_transaction() as tx:
-        await tx.all(EXPIRE, model)
+        await tx.all(EXPIRE, model=model)
     await engine.pacing.end(await taken(engine, model, limits))
     async with engine.database.shared_transaction() as tx:
-        assert (await tx.one(COUNT, model))["requests"] == 0
+        assert (await tx.one(COUNT, model=model))["requests"] == 0
 
 
 async def test_a_turn_that_comes_too_late_is_refused_and_not_used_up(engine: Engine, model: str) -> None:

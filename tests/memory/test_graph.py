@@ -18,14 +18,14 @@ from recollect.flows.cognitive.graph import Neighborhood, Paths
 from recollect.storage.sql import Query
 
 COUNTS = {
-    table: Query(f"test.{table}", f"select count(*) from {table} where namespace = $1")
+    table: Query.named(f"test.{table}", f"select count(*) from {table} where namespace = :namespace")
     for table in ("graph_nodes", "graph_edges")
 }
-EDGE = Query("test.edge", "select weight, properties from graph_edges where namespace = $1")
-INSIGHT = Query(
+EDGE = Query.named("test.edge", "select weight, properties from graph_edges where namespace = :namespace")
+INSIGHT = Query.named(
     "test.insight",
     "insert into insights (namespace, content, source_ids, fidelity, metadata) "
-    "values ($1, 'a finding', '{}', 1, '{}') returning id",
+    "values (:namespace, 'a finding', '{}', 1, '{}') returning id",
 )
 
 # Edges of a small random graph over the nodes 0 to 9: source, target, relation.

@@ -10,8 +10,12 @@ from recollect.storage.sql import Query
 from tests.flows.talk import say_all
 
 TABLES = ("passages", "passage_words", "passage_vectors", "passage_queue")
-COUNTS = {name: Query(f"test.{name}", f"select count(*) from {name} where namespace = $1") for name in TABLES}
-STATISTICS = Query("test.terms", "select term, df from term_stats where namespace = $1 and df <> 0 order by term")
+COUNTS = {
+    name: Query.named(f"test.{name}", f"select count(*) from {name} where namespace = :namespace") for name in TABLES
+}
+STATISTICS = Query.named(
+    "test.terms", "select term, df from term_stats where namespace = :namespace and df <> 0 order by term"
+)
 
 
 async def counts(engine: Engine, namespace: str) -> dict[str, int]:

@@ -13,16 +13,16 @@ from recollect.storage.embedded.lease import Lease
 from recollect.storage.sql import Query
 from tests.storage.databases import connect
 
-INSERT = Query("test.insert", "insert into sessions (namespace, id, user_id) values ($1, $2, $3)")
-COUNT = Query("test.count", "select count(*) from sessions where namespace = $1")
-SLOW = Query("test.slow", "select pg_sleep(30), $1::text")
-BAD_NUMBER = Query("test.bad", "select 1 / $2::int, $1::text")
+INSERT = Query.named("test.insert", "insert into sessions (namespace, id, user_id) values (:namespace, :id, :user_id)")
+COUNT = Query.named("test.count", "select count(*) from sessions where namespace = :namespace")
+SLOW = Query.named("test.slow", "select pg_sleep(30), :namespace::text")
+BAD_NUMBER = Query.named("test.bad", "select 1 / :number::int, :namespace::text")
 
 
 async def test_an_error_inside_a_transaction_undoes_all_of_it(engine: Engine, namespace: str) -> None:
     async def write_and_fail() -> None:
         async with engine.database.transaction(namespace) as tx:
-            await tx.all(INSERT, "s", "u")
+            await tx.all(INSERT, id="s", user_id="u")
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
@@ -38,7 +38,7 @@ async def test_a_cancelled_transaction_is_undone_and_its_connection_is_usable_ag
 
     async def write_and_wait() -> None:
         async with engine.database.transaction(namespace) as tx:
-            await tx.all(INSERT, "s", "u")
+            await tx.all(INSERT, id="s", user_id="u")
             entered.set()
             await asyncio.Event().wait()
 
@@ -61,7 +61,7 @@ async def test_a_caller_cancelled_at_any_moment_leaves_no_open_transaction_and_n
 
     async def write() -> None:
         async with engine.database.transaction(namespace) as tx:
-            await tx.all(INSERT, str(uuid4()), "u")
+            await tx.all(INSERT, id=str(uuid4()), user_id="u")
             raise LookupError
 
     # Each turn is a moment later: in BEGIN, in the statement, in ROLLBACK, in the release.
@@ -104,7 +104,7 @@ async def test_a_statement_that_takes_too_long_is_unavailable(settings: Settings
 async def test_an_error_of_the_data_is_invalid_and_its_note_names_the_statement(engine: Engine, namespace: str) -> None:
     with pytest.raises(Invalid, match=r"a value that was given: division by zero") as caught:
         async with engine.database.reading(namespace) as db:
-            await db.all(BAD_NUMBER, 0)
+            await db.all(BAD_NUMBER, number=0)
     assert caught.value.__notes__ == ["In the statement test.bad"]
 
 

@@ -39,38 +39,45 @@ class Documents:
         self, tx: Transaction, content: str, embedding: str | None, metadata: str | None
     ) -> tuple[UUID, datetime]:
         """Store one document; returns its id and its time."""
-        row = await tx.one(_Sql.add, uuid7(), content, embedding, metadata)
+        row = await tx.one(_Sql.add, id=uuid7(), content=content, embedding=embedding, metadata=metadata)
         return row["id"], row["created_at"]
 
     async def add_once(self, tx: Transaction, content: str, metadata: str | None) -> tuple[UUID, datetime] | None:
         """Store a text under an id that follows from it; None if somebody else has just done so."""
-        row = await tx.first(_Sql.add_once, uuid_of("remembered", content), content, metadata)
+        row = await tx.first(_Sql.add_once, id=uuid_of("remembered", content), content=content, metadata=metadata)
         return None if row is None else (row["id"], row["created_at"])
 
     async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any]] | None:
         """The oldest document with this very text, and its metadata; locked until the transaction ends."""
-        row = await tx.first(_Sql.same, content)
+        row = await tx.first(_Sql.same, content=content)
         return None if row is None else (row["id"], row["metadata"] or {})
 
     async def set_metadata(self, tx: Transaction, document_id: UUID, metadata: str) -> None:
         """Give a document other metadata."""
-        await tx.all(_Sql.set_metadata, document_id, metadata)
+        await tx.all(_Sql.set_metadata, document_id=document_id, metadata=metadata)
 
     async def nearest(
         self, db: Statements, query_embedding: str, limit: int, metadata_filter: str | None
     ) -> list[Document]:
         """The documents nearest to a vector of the caller's space."""
-        return [_document(*row) for row in await db.all(_Sql.nearest, query_embedding, limit, metadata_filter)]
+        return [
+            _document(*row)
+            for row in await db.all(
+                _Sql.nearest, query_embedding=query_embedding, limit=limit, metadata_filter=metadata_filter
+            )
+        ]
 
     async def between(
         self, db: Statements, start: datetime, end: datetime, metadata_filter: str | None
     ) -> list[Document]:
         """The documents of a range of time, newest first."""
-        return [_document(*row) for row in await db.all(_Sql.between, start, end, metadata_filter)]
+        return [
+            _document(*row) for row in await db.all(_Sql.between, start=start, end=end, metadata_filter=metadata_filter)
+        ]
 
     async def remove(self, tx: Transaction, document_id: UUID) -> bool:
         """Delete one document; False if there is none."""
-        return await tx.first(_Sql.remove, document_id) is not None
+        return await tx.first(_Sql.remove, document_id=document_id) is not None
 
 
 def _document(

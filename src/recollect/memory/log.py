@@ -80,14 +80,14 @@ class Log:
     async def _append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
         rows = await tx.all(
             _Sql.append,
-            [entry.id for entry in entries],
-            [entry.session_id for entry in entries],
-            [entry.position for entry in entries],
-            [entry.role for entry in entries],
-            [entry.speaker for entry in entries],
-            [entry.content for entry in entries],
-            [entry.metadata for entry in entries],
-            [entry.created_at for entry in entries],
+            ids=[entry.id for entry in entries],
+            session_ids=[entry.session_id for entry in entries],
+            positions=[entry.position for entry in entries],
+            roles=[entry.role for entry in entries],
+            speakers=[entry.speaker for entry in entries],
+            contents=[entry.content for entry in entries],
+            metadatas=[entry.metadata for entry in entries],
+            created_ats=[entry.created_at for entry in entries],
         )
         numbers = {row["id"]: row["seq"] for row in rows}
         return [_logged(entry, numbers[entry.id]) for entry in entries]
@@ -95,44 +95,51 @@ class Log:
     async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
         """The last messages of a session, or the last before one of them, oldest first."""
         if before is None:
-            rows = await db.all(_Sql.recent, session_id, limit)
+            rows = await db.all(_Sql.recent, session_id=session_id, limit=limit)
         else:
-            rows = await db.all(_Sql.recent_before, session_id, limit, before)
+            rows = await db.all(_Sql.recent_before, session_id=session_id, limit=limit, before=before)
         return [Message._make(row) for row in reversed(rows)]
 
     async def by_seq(self, db: Statements, numbers: Sequence[int]) -> dict[int, Message]:
         """Those of some messages that exist, by the integer that names them."""
-        return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, list(numbers))}
+        return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, numbers=list(numbers))}
 
     async def keep(self, tx: Transaction, numbers: Sequence[int]) -> set[int]:
         """Those of some messages that are there, by number; nobody removes them before this transaction ends."""
-        return {row["seq"] for row in await tx.all(_Sql.keep, list(numbers))}
+        return {row["seq"] for row in await tx.all(_Sql.keep, numbers=list(numbers))}
 
     async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
         """Those of some ids that messages have already."""
-        return {row["id"] for row in await db.all(_Sql.known, list(ids))}
+        return {row["id"] for row in await db.all(_Sql.known, ids=list(ids))}
 
     async def holds(self, db: Statements, session_id: str, message_id: UUID) -> bool:
         """Whether a message is one of a session's."""
-        return await db.first(_Sql.in_session, session_id, message_id) is not None
+        return await db.first(_Sql.in_session, session_id=session_id, message_id=message_id) is not None
 
     async def raw(self, db: Statements, wanted: RawFilter, limit: int, *, newest_first: bool) -> list[Message]:
         """Messages of all sessions in the order of time."""
         statement = _Sql.raw_newest if newest_first else _Sql.raw_oldest
-        rows = await db.all(statement, limit, wanted.session_id, wanted.start, wanted.end, wanted.speaker)
+        rows = await db.all(
+            statement,
+            limit=limit,
+            session_id=wanted.session_id,
+            since=wanted.start,
+            until=wanted.end,
+            speaker=wanted.speaker,
+        )
         return [Message._make(row) for row in rows]
 
     async def in_sessions(self, db: Statements, session_ids: Sequence[str], limit: int) -> list[UUID]:
         """Some messages of some sessions, so many at most."""
-        return [row["id"] for row in await db.all(_Sql.in_sessions, list(session_ids), limit)]
+        return [row["id"] for row in await db.all(_Sql.in_sessions, session_ids=list(session_ids), limit=limit)]
 
     async def count_in_sessions(self, db: Statements, session_ids: Sequence[str]) -> int:
         """How many messages some sessions have."""
-        return int((await db.one(_Sql.count_in_sessions, list(session_ids)))["messages"])
+        return int((await db.one(_Sql.count_in_sessions, session_ids=list(session_ids)))["messages"])
 
     async def remove(self, tx: Transaction, message_ids: Sequence[UUID]) -> list[int]:
         """Delete messages for good; returns the numbers of those that there were."""
-        return [row["seq"] for row in await tx.all(_Sql.remove, list(message_ids))]
+        return [row["seq"] for row in await tx.all(_Sql.remove, message_ids=list(message_ids))]
 
 
 def _logged(entry: Entry, seq: int) -> Message:

@@ -1,8 +1,9 @@
 -- append
 -- Messages at positions that their sessions handed out.
 insert into messages (namespace, id, session_id, position, role, speaker, content, metadata, created_at)
-select $1, m.id, m.session_id, m.position, m.role, m.speaker, m.content, m.metadata::jsonb, m.created_at
-from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[])
+select :namespace, m.id, m.session_id, m.position, m.role, m.speaker, m.content, m.metadata::jsonb, m.created_at
+from unnest(:ids::uuid[], :session_ids::text[], :positions::bigint[], :roles::text[], :speakers::text[],
+    :contents::text[], :metadatas::text[], :created_ats::timestamptz[])
     as m (id, session_id, position, role, speaker, content, metadata, created_at)
 returning id, seq;
 
@@ -10,70 +11,72 @@ returning id, seq;
 -- The last messages of a session, newest first.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
-where namespace = $1 and session_id = $2
+where namespace = :namespace and session_id = :session_id
 order by position desc
-limit $3;
+limit :limit;
 
 -- recent_before
 -- The messages of a session before one of its messages, newest first.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
-where namespace = $1
-  and session_id = $2
-  and position < (select position from messages where namespace = $1 and session_id = $2 and id = $4)
+where namespace = :namespace
+  and session_id = :session_id
+  and position < (select position from messages where namespace = :namespace and session_id = :session_id and id =
+      :before)
 order by position desc
-limit $3;
+limit :limit;
 
 -- by_seq
 -- Messages by the integers that name them.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
-where namespace = $1 and seq = any($2::bigint[]);
+where namespace = :namespace and seq = any(:numbers::bigint[]);
 
 -- keep
 -- Those of some messages that are there; none of them goes until the transaction ends.
-select seq from messages where namespace = $1 and seq = any($2::bigint[]) order by seq for key share;
+select seq from messages where namespace = :namespace and seq = any(:numbers::bigint[]) order by seq for key share;
 
 -- known
 -- Which of some ids are taken.
-select id from messages where namespace = $1 and id = any($2::uuid[]);
+select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- in_session
 -- A message, if it is one of a session's.
-select id from messages where namespace = $1 and session_id = $2 and id = $3;
+select id from messages where namespace = :namespace and session_id = :session_id and id = :message_id;
 
 -- raw_newest
 -- Messages of any session, newest first. A speaker without a name of their own is known by their role.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
-where namespace = $1
-  and ($3::text is null or session_id = $3)
-  and ($4::timestamptz is null or created_at >= $4)
-  and ($5::timestamptz is null or created_at <= $5)
-  and ($6::text is null or coalesce(speaker, role) = $6)
+where namespace = :namespace
+  and (:session_id::text is null or session_id = :session_id)
+  and (:since::timestamptz is null or created_at >= :since)
+  and (:until::timestamptz is null or created_at <= :until)
+  and (:speaker::text is null or coalesce(speaker, role) = :speaker)
 order by created_at desc, session_id desc, position desc
-limit $2;
+limit :limit;
 
 -- raw_oldest
 -- The same, oldest first.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
-where namespace = $1
-  and ($3::text is null or session_id = $3)
-  and ($4::timestamptz is null or created_at >= $4)
-  and ($5::timestamptz is null or created_at <= $5)
-  and ($6::text is null or coalesce(speaker, role) = $6)
+where namespace = :namespace
+  and (:session_id::text is null or session_id = :session_id)
+  and (:since::timestamptz is null or created_at >= :since)
+  and (:until::timestamptz is null or created_at <= :until)
+  and (:speaker::text is null or coalesce(speaker, role) = :speaker)
 order by created_at, session_id, position
-limit $2;
+limit :limit;
 
 -- in_sessions
 -- Some messages of some sessions.
-select id from messages where namespace = $1 and session_id = any($2::text[]) order by session_id, position limit $3;
+select id from messages
+where namespace = :namespace and session_id = any(:session_ids::text[]) order by session_id, position limit :limit;
 
 -- count_in_sessions
 -- How many messages some sessions have.
-select count(*) as messages from messages where namespace = $1 and session_id = any($2::text[]);
+select count(*) as messages from messages where namespace = :namespace and session_id = any(:session_ids::text[]);
 
 -- remove
 -- Some messages; the others keep their positions.
-delete from messages where namespace = $1 and id = any($2::uuid[]) returning seq;
+delete from messages where namespace = :namespace and id = any(:message_ids::uuid[]) returning seq;

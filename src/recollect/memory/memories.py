@@ -128,9 +128,18 @@ class Memories:
     async def add(self, tx: Transaction, draft: Draft) -> StoredMemory | None:
         """Store one memory; None if one in force says the same, or came from the same words."""
         holder = draft.holder
-        scope = (holder.user_id, holder.agent_id, holder.session_id)
-        digests = (draft.identity.digest, draft.origin.digest)
-        row = await tx.first(_Sql.add, uuid7(), draft.text, draft.category, *scope, draft.metadata, *digests)
+        row = await tx.first(
+            _Sql.add,
+            id=uuid7(),
+            text=draft.text,
+            category=draft.category,
+            user_id=holder.user_id,
+            agent_id=holder.agent_id,
+            session_id=holder.session_id,
+            metadata=draft.metadata,
+            identity=draft.identity.digest,
+            origin=draft.origin.digest,
+        )
         if row is None:
             return None
         await self._record(tx, row["id"], holder, "create", None, draft.text)
@@ -138,29 +147,38 @@ class Memories:
 
     async def same(self, db: Statements, identity: Identity, origin: Identity) -> StoredMemory | None:
         """The memory in force that says the same, or came from the same words."""
-        row = await db.first(_Sql.same, identity.digest, origin.digest)
+        row = await db.first(_Sql.same, identity=identity.digest, origin=origin.digest)
         return None if row is None else StoredMemory(*row)
 
     async def find(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
         """Those of some memories that exist, by id; superseded ones, too."""
-        return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, list(ids))}
+        return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, ids=list(ids))}
 
     async def hold(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
         """The same, and nobody else changes them until this transaction ends."""
-        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.hold, list(ids))}
+        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.hold, ids=list(ids))}
 
     async def replaced_by(self, db: Statements, memory_id: UUID) -> list[StoredMemory]:
         """What a memory superseded."""
-        return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id)]
+        return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id=memory_id)]
 
     async def newest(
         self, db: Statements, holder: Holder, chosen: Filter, limit: int, behind: Place | None
     ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the holder means anybody."""
-        place = (None, None) if behind is None else (behind.created_at, behind.id)
-        scope = (holder.user_id, holder.agent_id, holder.session_id)
-        filters = (chosen.categories, chosen.metadata, chosen.since, chosen.until)
-        rows = await db.all(_Sql.newest, *scope, *place, limit, *filters)
+        rows = await db.all(
+            _Sql.newest,
+            user_id=holder.user_id,
+            agent_id=holder.agent_id,
+            session_id=holder.session_id,
+            behind_time=behind and behind.created_at,
+            behind_id=behind and behind.id,
+            limit=limit,
+            categories=chosen.categories,
+            metadata=chosen.metadata,
+            since=chosen.since,
+            until=chosen.until,
+        )
         return [StoredMemory(*row) for row in rows]
 
     async def change(
@@ -171,7 +189,9 @@ class Memories:
         The gist is wanted where text or category change.
         """
         identity = None if gist is None else Identity.of(memory.holder, new.category, gist).digest
-        row = await tx.one(_Sql.change, memory.id, new.text, new.category, new.metadata, identity)
+        row = await tx.one(
+            _Sql.change, id=memory.id, text=new.text, category=new.category, metadata=new.metadata, identity=identity
+        )
         await self._record(tx, memory.id, memory.holder, "update", memory.text, new.text)
         return StoredMemory(*row)
 
@@ -180,49 +200,63 @@ class Memories:
 
         What that one says stands in its own history only: else it would outlive being forgotten here.
         """
-        await tx.one(_Sql.supersede, old.id, new.id)
+        await tx.one(_Sql.supersede, id=old.id, successor=new.id)
         await self._record(tx, old.id, old.holder, "supersede", old.text, None)
 
     async def reinstate(self, tx: Transaction, memory: StoredMemory) -> StoredMemory:
         """Bring a memory that this transaction holds back into force."""
-        row = await tx.one(_Sql.supersede, memory.id, None)
+        row = await tx.one(_Sql.supersede, id=memory.id, successor=None)
         await self._record(tx, memory.id, memory.holder, "undo", None, memory.text)
         return StoredMemory(*row)
 
     async def remove(self, tx: Transaction, memory_id: UUID) -> bool:
         """Delete one memory; False if there is none. Its history stays, without what the memory said."""
-        row = await tx.first(_Sql.remove, memory_id)
+        row = await tx.first(_Sql.remove, memory_id=memory_id)
         if row is None:
             return False
-        await tx.all(_Sql.blank_history, memory_id)
+        await tx.all(_Sql.blank_history, memory_id=memory_id)
         await self._record(tx, memory_id, Holder(*row), "delete", None, None)
         return True
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
         """Everything that happened to a memory, in order."""
-        return [HistoryEntry(*row) for row in await db.all(_Sql.history, memory_id)]
+        return [HistoryEntry(*row) for row in await db.all(_Sql.history, memory_id=memory_id)]
 
     async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
         """The next memories of a user behind an id; also those of which only a history is left."""
-        return [row["id"] for row in await db.all(_Sql.of_user, user_id, behind, limit)]
+        return [row["id"] for row in await db.all(_Sql.of_user, user_id=user_id, behind=behind, limit=limit)]
 
     async def in_sessions(
         self, db: Statements, session_ids: Sequence[str], behind: UUID, limit: int, *, of_users: bool
     ) -> list[UUID]:
         """The same for sessions; without `of_users` only those that no user holds besides."""
-        return [row["id"] for row in await db.all(_Sql.in_sessions, list(session_ids), behind, limit, of_users)]
+        return [
+            row["id"]
+            for row in await db.all(
+                _Sql.in_sessions, session_ids=list(session_ids), behind=behind, limit=limit, of_users=of_users
+            )
+        ]
 
     async def count(self, db: Statements, ids: Sequence[UUID]) -> tuple[int, int]:
         """How many of some memories there are, and how many entries their histories have."""
-        row = await db.one(_Sql.count, list(ids))
+        row = await db.one(_Sql.count, ids=list(ids))
         return row["memories"], row["history"]
 
     async def erase(self, tx: Transaction, ids: Sequence[UUID]) -> tuple[int, int]:
         """Delete memories and their histories; returns how many there were of each."""
-        memories = await tx.all(_Sql.erase, list(ids))
-        return len(memories), len(await tx.all(_Sql.erase_history, list(ids)))
+        memories = await tx.all(_Sql.erase, ids=list(ids))
+        return len(memories), len(await tx.all(_Sql.erase_history, ids=list(ids)))
 
     async def _record(
         self, tx: Transaction, memory_id: UUID, holder: Holder, event: str, old: str | None, new: str | None
     ) -> None:
-        await tx.all(_Sql.record, memory_id, uuid7(), event, old, new, holder.user_id, holder.session_id)
+        await tx.all(
+            _Sql.record,
+            memory_id=memory_id,
+            event_id=uuid7(),
+            event=event,
+            old=old,
+            new=new,
+            user_id=holder.user_id,
+            session_id=holder.session_id,
+        )

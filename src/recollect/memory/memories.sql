@@ -3,7 +3,7 @@
 insert into memories (
     namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin
 )
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+values (:namespace, :id, :text, :category, :user_id, :agent_id, :session_id, :metadata, :identity, :origin)
 on conflict do nothing
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
 
@@ -11,7 +11,7 @@ returning id, text, category, user_id, agent_id, session_id, metadata, supersede
 -- The memory in force that has one of two digests as its identity, or the other as its origin; the oldest of two.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
-where namespace = $1 and superseded_by is null and (identity = $2 or origin = $3)
+where namespace = :namespace and superseded_by is null and (identity = :identity or origin = :origin)
 order by created_at, id
 limit 1;
 
@@ -19,13 +19,13 @@ limit 1;
 -- Some memories by their ids, superseded ones included.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
-where namespace = $1 and id = any($2::uuid[]);
+where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- hold
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
-where namespace = $1 and id = any($2::uuid[])
+where namespace = :namespace and id = any(:ids::uuid[])
 order by id
 for update;
 
@@ -33,118 +33,125 @@ for update;
 -- What a memory took out of force.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
-where namespace = $1 and superseded_by = $2
+where namespace = :namespace and superseded_by = :memory_id
 order by id;
 
 -- newest
 -- Memories in force of a scope that pass some filters, newest first, from behind a place in that order.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories
-where namespace = $1
+where namespace = :namespace
   and superseded_by is null
-  and ($2::text is null or user_id = $2)
-  and ($3::text is null or agent_id = $3)
-  and ($4::text is null or session_id = $4)
-  and ($5::timestamptz is null or (created_at, id) < ($5, $6::uuid))
-  and ($8::text[] is null or category = any($8))
-  and ($9::text is null or metadata::jsonb @> $9::text::jsonb)
-  and ($10::timestamptz is null or created_at >= $10)
-  and ($11::timestamptz is null or created_at <= $11)
+  and (:user_id::text is null or user_id = :user_id)
+  and (:agent_id::text is null or agent_id = :agent_id)
+  and (:session_id::text is null or session_id = :session_id)
+  and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))
+  and (:categories::text[] is null or category = any(:categories))
+  and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
+  and (:since::timestamptz is null or created_at >= :since)
+  and (:until::timestamptz is null or created_at <= :until)
 order by created_at desc, id desc
-limit $7;
+limit :limit;
 
 -- change
 -- Another text, category or metadata; without another identity, both digests stay.
 update memories
-set text = $3, category = $4, metadata = $5, identity = coalesce($6::bytea, identity), origin = coalesce($6::bytea, origin),
+set text = :text, category = :category, metadata = :metadata, identity = coalesce(:identity::bytea, identity),
+    origin = coalesce(:identity::bytea, origin),
     updated_at = now()
-where namespace = $1 and id = $2
+where namespace = :namespace and id = :id
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
 
 -- supersede
 -- Takes a memory out of force, or with null back into it.
-update memories set superseded_by = $3
-where namespace = $1 and id = $2
+update memories set superseded_by = :successor
+where namespace = :namespace and id = :id
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
 
 -- remove
 -- One memory.
-delete from memories where namespace = $1 and id = $2 returning user_id, agent_id, session_id;
+delete from memories where namespace = :namespace and id = :memory_id returning user_id, agent_id, session_id;
 
 -- record
 -- What happened to a memory, as the next entry of its history.
 insert into memory_history (namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id)
-select $1, $2, coalesce(max(number), 0) + 1, $3, $4, $5, $6, $7, $8
+select :namespace, :memory_id, coalesce(max(number), 0) + 1, :event_id, :event, :old, :new, :user_id, :session_id
 from memory_history
-where namespace = $1 and memory_id = $2;
+where namespace = :namespace and memory_id = :memory_id;
 
 -- blank_history
 -- What happened to a memory, without what it said.
-update memory_history set old_memory = null, new_memory = null where namespace = $1 and memory_id = $2;
+update memory_history set old_memory = null, new_memory = null where namespace = :namespace and memory_id = :memory_id;
 
 -- history
 -- What happened to a memory, in order.
 select id, memory_id, event, old_memory, new_memory, at
 from memory_history
-where namespace = $1 and memory_id = $2
+where namespace = :namespace and memory_id = :memory_id
 order by number;
 
 -- of_user
 -- The next memories of a user behind an id. Those that are deleted are found by their history.
 (
-    select id from memories where namespace = $1 and superseded_by is null and user_id = $2 and id > $3
+    select id from memories
+    where namespace = :namespace and superseded_by is null and user_id = :user_id and id > :behind
     order by id
-    limit $4
+    limit :limit
 )
 union
 (
-    select id from memories where namespace = $1 and superseded_by is not null and user_id = $2 and id > $3
+    select id from memories
+    where namespace = :namespace and superseded_by is not null and user_id = :user_id and id > :behind
     order by id
-    limit $4
+    limit :limit
 )
 union
 (
-    select distinct memory_id from memory_history where namespace = $1 and user_id = $2 and memory_id > $3
+    select distinct memory_id from memory_history
+    where namespace = :namespace and user_id = :user_id and memory_id > :behind
     order by memory_id
-    limit $4
+    limit :limit
 )
 order by id
-limit $4;
+limit :limit;
 
 -- in_sessions
--- The same for some sessions; where $5 is false, only memories that no user holds.
+-- The same for some sessions; where :of_users is false, only memories that no user holds.
 (
-    select id from memories where namespace = $1 and superseded_by is null and session_id = any($2::text[])
-      and ($5 or user_id is null) and id > $3
+    select id from memories
+    where namespace = :namespace and superseded_by is null and session_id = any(:session_ids::text[])
+      and (:of_users or user_id is null) and id > :behind
     order by id
-    limit $4
+    limit :limit
 )
 union
 (
-    select id from memories where namespace = $1 and superseded_by is not null and session_id = any($2::text[])
-      and ($5 or user_id is null) and id > $3
+    select id from memories
+    where namespace = :namespace and superseded_by is not null and session_id = any(:session_ids::text[])
+      and (:of_users or user_id is null) and id > :behind
     order by id
-    limit $4
+    limit :limit
 )
 union
 (
-    select distinct memory_id from memory_history where namespace = $1 and session_id = any($2::text[])
-      and ($5 or user_id is null) and memory_id > $3
+    select distinct memory_id from memory_history
+    where namespace = :namespace and session_id = any(:session_ids::text[])
+      and (:of_users or user_id is null) and memory_id > :behind
     order by memory_id
-    limit $4
+    limit :limit
 )
 order by id
-limit $4;
+limit :limit;
 
 -- count
 -- How many of some memories are there, and how long their histories are.
-select (select count(*) from memories where namespace = $1 and id = any($2::uuid[])) as memories,
-       (select count(*) from memory_history where namespace = $1 and memory_id = any($2::uuid[])) as history;
+select (select count(*) from memories where namespace = :namespace and id = any(:ids::uuid[])) as memories,
+       (select count(*) from memory_history where namespace = :namespace and memory_id = any(:ids::uuid[])) as history;
 
 -- erase
 -- Some memories, with no trace of it in their histories.
-delete from memories where namespace = $1 and id = any($2::uuid[]) returning id;
+delete from memories where namespace = :namespace and id = any(:ids::uuid[]) returning id;
 
 -- erase_history
 -- What happened to some memories.
-delete from memory_history where namespace = $1 and memory_id = any($2::uuid[]) returning number;
+delete from memory_history where namespace = :namespace and memory_id = any(:ids::uuid[]) returning number;

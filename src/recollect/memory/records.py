@@ -180,19 +180,20 @@ class Records:
 
     async def all(self, db: Statements, kind: Kind, user_id: str | None) -> AsyncIterator[str]:
         """Every record of a kind as JSON, in the order of its key; of one user, or of the whole namespace."""
-        place: Sequence[object] = [None] * len(kind.key)
+        behind = [f"after_{column}" for column in kind.key]
+        place: Mapping[str, object] = dict.fromkeys(behind)
         while True:
-            rows = await db.all(kind.page, user_id, kind.page_size, *place)
+            rows = await db.all(kind.page, user_id=user_id, limit=kind.page_size, **place)
             for row in rows:
                 yield row["record"]
             if len(rows) < kind.page_size:
                 return
-            place = tuple(rows[-1])[1:]
+            place = dict(zip(behind, tuple(rows[-1])[1:], strict=True))
 
     async def restore(self, tx: Transaction, kind: Kind, records: Sequence[str]) -> dict[tuple[str, ...], Outcome]:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""
         here = json.dumps({"namespace": tx.namespace})[:-1]
-        rows = await tx.all(kind.restore, "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]")
+        rows = await tx.all(kind.restore, records="[" + ",".join(f"{here},{record[1:]}" for record in records) + "]")
         return {
             kind.named({column: row[column] for column in kind.key}): _outcome(
                 row["added"], row["same"], row.get("akin", False)

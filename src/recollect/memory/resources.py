@@ -51,16 +51,27 @@ class Resources:
         """Store a text under its URI, in place of an earlier one."""
         # One id for each user, realm and URI: the primary key keeps them unique.
         resource_id = uuid_of(user_id, realm, uri)
-        return Resource(*await tx.one(_Sql.put, resource_id, user_id, realm, uri, title, content, metadata))
+        return Resource(
+            *await tx.one(
+                _Sql.put,
+                resource_id=resource_id,
+                user_id=user_id,
+                realm=realm,
+                uri=uri,
+                title=title,
+                content=content,
+                metadata=metadata,
+            )
+        )
 
     async def find(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Resource]:
         """Those of some resources that exist."""
-        return {row["id"]: Resource(*row) for row in await db.all(_Sql.find, list(ids))}
+        return {row["id"]: Resource(*row) for row in await db.all(_Sql.find, ids=list(ids))}
 
     async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
         """The next resources of a user behind an id."""
-        return [row["id"] for row in await db.all(_Sql.of_user, user_id, behind, limit)]
+        return [row["id"] for row in await db.all(_Sql.of_user, user_id=user_id, behind=behind, limit=limit)]
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID]) -> int:
         """Delete resources; returns how many there were."""
-        return len(await tx.all(_Sql.remove, list(ids)))
+        return len(await tx.all(_Sql.remove, ids=list(ids)))

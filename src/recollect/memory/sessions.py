@@ -59,31 +59,33 @@ class Sessions:
         self, tx: Transaction, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
     ) -> Session | None:
         """A new session, or None if the id is taken: an owner is never overwritten."""
-        row = await tx.first(_Sql.create, session_id, user_id, title, metadata)
+        row = await tx.first(_Sql.create, session_id=session_id, user_id=user_id, title=title, metadata=metadata)
         return None if row is None else Session(*row)
 
     async def open(self, tx: Transaction, owners: Mapping[str, str], realms: Mapping[str, str] | None = None) -> None:
         """Sessions that begin with their first message: id to user id, and to the realm if it is not the default."""
         in_realms = [(realms or {}).get(session_id, "") for session_id in owners]
-        await tx.all(_Sql.open, list(owners), list(owners.values()), in_realms)
+        await tx.all(_Sql.open, ids=list(owners), owners=list(owners.values()), realms=in_realms)
 
     async def holders(self, db: Statements, session_ids: Collection[str]) -> dict[str, Holder]:
         """Whose those of some sessions are that exist."""
-        rows = await db.all(_Sql.holders, list(session_ids))
+        rows = await db.all(_Sql.holders, session_ids=list(session_ids))
         return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
 
     async def next_positions(self, db: Statements, session_ids: Collection[str]) -> dict[str, int]:
         """The positions that the next messages of those of some sessions get that exist."""
-        return {row["id"]: row["next_position"] for row in await db.all(_Sql.next_positions, list(session_ids))}
+        return {
+            row["id"]: row["next_position"] for row in await db.all(_Sql.next_positions, session_ids=list(session_ids))
+        }
 
     async def hold(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, Holder]:
         """Whose they are; nobody else writes to them before this transaction ends."""
-        rows = await tx.all(_Sql.hold, list(session_ids))
+        rows = await tx.all(_Sql.hold, session_ids=list(session_ids))
         return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
 
     async def advance(self, tx: Transaction, counts: Mapping[str, int]) -> dict[str, Advance]:
         """Lock sessions and make room in each for so many messages; a session that does not exist is left out."""
-        rows = await tx.all(_Sql.advance, list(counts), list(counts.values()))
+        rows = await tx.all(_Sql.advance, ids=list(counts), counts=list(counts.values()))
         return {
             row["id"]: Advance(Holder(row["user_id"], row["realm"]), row["first_position"], row["updated_at"])
             for row in rows
@@ -91,21 +93,21 @@ class Sessions:
 
     async def find(self, db: Statements, session_id: str) -> Session | None:
         """One session, or None."""
-        row = await db.first(_Sql.find, session_id)
+        row = await db.first(_Sql.find, session_id=session_id)
         return None if row is None else Session(*row)
 
     async def recent_of_user(self, db: Statements, user_id: str, limit: int) -> list[Session]:
         """A user's sessions, the last active first."""
-        return [Session(*row) for row in await db.all(_Sql.recent_of_user, user_id, limit)]
+        return [Session(*row) for row in await db.all(_Sql.recent_of_user, user_id=user_id, limit=limit)]
 
     async def recent(self, db: Statements, user_id: str | None, limit: int, after: str | None) -> list[Session]:
         """The last active sessions with a UUID, of a user or of everybody; `after` is the last of the page before."""
-        return [Session(*row) for row in await db.all(_Sql.recent, user_id, limit, after)]
+        return [Session(*row) for row in await db.all(_Sql.recent, user_id=user_id, limit=limit, after=after)]
 
     async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
         """The ids of some sessions of a user, or of all."""
-        return [row["id"] for row in await db.all(_Sql.some_of_user, user_id, limit)]
+        return [row["id"] for row in await db.all(_Sql.some_of_user, user_id=user_id, limit=limit)]
 
     async def remove(self, tx: Transaction, session_ids: Sequence[str]) -> int:
         """Delete sessions; returns how many there were."""
-        return len(await tx.all(_Sql.remove, list(session_ids)))
+        return len(await tx.all(_Sql.remove, session_ids=list(session_ids)))

@@ -1,41 +1,42 @@
 -- create
 -- A new session with an owner; an existing one is left as it is.
 insert into sessions (namespace, id, user_id, title, metadata)
-values ($1, $2, $3, $4, $5::text::jsonb)
+values (:namespace, :session_id, :user_id, :title, :metadata::text::jsonb)
 on conflict (namespace, id) do nothing
 returning id, user_id, title, metadata, created_at, updated_at;
 
 -- open
 -- Sessions that a first message opens, in id order so that two writers never wait for each other.
 insert into sessions (namespace, id, user_id, realm)
-select $1, opened.id, opened.user_id, opened.realm
-from unnest($2::text[], $3::text[], $4::text[]) as opened (id, user_id, realm)
+select :namespace, opened.id, opened.user_id, opened.realm
+from unnest(:ids::text[], :owners::text[], :realms::text[]) as opened (id, user_id, realm)
 order by opened.id
 on conflict (namespace, id) do nothing;
 
 -- holders
 -- Whose some sessions are.
-select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]);
+select id, user_id, realm from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
 -- next_positions
 -- Where the next messages of some sessions go.
-select id, next_position from sessions where namespace = $1 and id = any($2::text[]);
+select id, next_position from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
 -- hold
 -- Whose some sessions are, and locks them in id order.
-select id, user_id, realm from sessions where namespace = $1 and id = any($2::text[]) order by id for update;
+select id, user_id, realm from sessions
+where namespace = :namespace and id = any(:session_ids::text[]) order by id for update;
 
 -- advance
 -- Locks sessions in id order and hands out their next positions; the time never goes backwards inside a session.
 with held as (
-    select id from sessions where namespace = $1 and id = any($2::text[]) order by id for update
+    select id from sessions where namespace = :namespace and id = any(:ids::text[]) order by id for update
 )
 update sessions
 set next_position = sessions.next_position + written.count,
     updated_at = greatest(sessions.updated_at, now())
 from held
-join unnest($2::text[], $3::bigint[]) as written (id, count) on written.id = held.id
-where sessions.namespace = $1 and sessions.id = held.id
+join unnest(:ids::text[], :counts::bigint[]) as written (id, count) on written.id = held.id
+where sessions.namespace = :namespace and sessions.id = held.id
 returning sessions.id, sessions.user_id, sessions.realm, sessions.next_position - written.count as first_position,
           sessions.updated_at;
 
@@ -43,33 +44,33 @@ returning sessions.id, sessions.user_id, sessions.realm, sessions.next_position 
 -- One session.
 select id, user_id, title, metadata, created_at, updated_at
 from sessions
-where namespace = $1 and id = $2;
+where namespace = :namespace and id = :session_id;
 
 -- recent_of_user
 -- A user's sessions, the last active first.
 select id, user_id, title, metadata, created_at, updated_at
 from sessions
-where namespace = $1 and user_id = $2
+where namespace = :namespace and user_id = :user_id
 order by updated_at desc, id
-limit $3;
+limit :limit;
 
 -- recent
 -- The last active sessions whose ids are UUIDs, or those after one of them in that order.
 select id, user_id, title, metadata, created_at, updated_at
 from sessions
-where namespace = $1
-  and ($2::text is null or user_id = $2)
+where namespace = :namespace
+  and (:user_id::text is null or user_id = :user_id)
   and id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-  and ($4::text is null or (updated_at, id) < (
-      select last.updated_at, last.id from sessions last where last.namespace = $1 and last.id = $4
+  and (:after::text is null or (updated_at, id) < (
+      select last.updated_at, last.id from sessions last where last.namespace = :namespace and last.id = :after
   ))
 order by updated_at desc, id desc
-limit $3;
+limit :limit;
 
 -- some_of_user
 -- Sessions of a user, in no order.
-select id from sessions where namespace = $1 and user_id = $2 limit $3::bigint;
+select id from sessions where namespace = :namespace and user_id = :user_id limit :limit::bigint;
 
 -- remove
 -- Some sessions, which have no messages any more.
-delete from sessions where namespace = $1 and id = any($2::text[]) returning id;
+delete from sessions where namespace = :namespace and id = any(:session_ids::text[]) returning id;

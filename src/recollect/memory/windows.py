@@ -84,44 +84,60 @@ class Windows:
 
     async def config(self, db: Statements, session_id: str) -> WindowConfig:
         """What a session sets for itself: nothing, if it does not exist."""
-        row = await db.first(_Sql.config, session_id)
+        row = await db.first(_Sql.config, session_id=session_id)
         return WindowConfig() if row is None else WindowConfig(*row)
 
     async def configure(self, tx: Transaction, session_id: str, owner_if_new: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""
-        own = (config.strategy, config.max_messages, config.max_tokens)
-        await tx.all(_Sql.configure, session_id, owner_if_new, *own)
+        await tx.all(
+            _Sql.configure,
+            session_id=session_id,
+            user_id=owner_if_new,
+            strategy=config.strategy,
+            max_messages=config.max_messages,
+            max_tokens=config.max_tokens,
+        )
 
     async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[Windowed]:
         """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
         A compaction between the two statements does no harm: the messages behind the older start are still there.
         """
-        start = await db.first(_Sql.start, session_id)
+        start = await db.first(_Sql.start, session_id=session_id)
         if start is None:
             return []
-        rows = await db.all(_Sql.messages, session_id, start["window_start"], limit)
+        rows = await db.all(_Sql.messages, session_id=session_id, start=start["window_start"], limit=limit)
         found = await in_steps(map(_message, reversed(rows)))
         if start["id"] is None or (limit is not None and len(found) >= limit):
             return found
-        pinned = await db.all(_Sql.pinned, session_id, start["window_start"])
+        pinned = await db.all(_Sql.pinned, session_id=session_id, start=start["window_start"])
         whole = [*map(_message, pinned), _windowed(SUMMARY, start, compacted=True), *found]
         return whole if limit is None else whole[-limit:]
 
     async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
         """Let a summary stand for the beginning of a window, if that still is what was summarised."""
-        if await tx.first(_Sql.hold, session_id) is None:
+        if await tx.first(_Sql.hold, session_id=session_id) is None:
             return False
-        start = await tx.one(_Sql.start, session_id)
+        start = await tx.one(_Sql.start, session_id=session_id)
         compacted = [start["id"]] if start["id"] is not None else []
         going = [message.id for message in part if not message.pinned]
-        rows = await tx.all(_Sql.part, session_id, start["window_start"], len(going) - len(compacted))
+        rows = await tx.all(
+            _Sql.part, session_id=session_id, start=start["window_start"], limit=len(going) - len(compacted)
+        )
         if [*compacted, *(row["id"] for row in rows)] != going:
             return False
         until = rows[-1]["position"] + 1
         at = datetime.fromtimestamp(summary.at, UTC)
-        await tx.all(_Sql.summarise, session_id, until, summary.id, summary.content, json.dumps(summary.metadata), at)
-        await tx.all(_Sql.move, session_id, until)
+        await tx.all(
+            _Sql.summarise,
+            session_id=session_id,
+            until=until,
+            id=summary.id,
+            content=summary.content,
+            metadata=json.dumps(summary.metadata),
+            at=at,
+        )
+        await tx.all(_Sql.move, session_id=session_id, until=until)
         return True
 
     async def reopen(self, tx: Transaction, message_id: UUID) -> int:
@@ -130,19 +146,19 @@ class Windows:
         Returns how many summaries went.
         """
         # Held first: a window that is moving over the message just now would not seem to have passed it.
-        await tx.all(_Sql.hold_of_message, message_id)
-        sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id)]
+        await tx.all(_Sql.hold_of_message, message_id=message_id)
+        sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id=message_id)]
         for session_id in sessions:
-            await tx.all(_Sql.move, session_id, 0)
+            await tx.all(_Sql.move, session_id=session_id, until=0)
         return await self.remove_summaries(tx, sessions)
 
     async def remove_summaries(self, tx: Transaction, session_ids: Sequence[str]) -> int:
         """Delete the summaries of some sessions; returns how many there were."""
-        return len(await tx.all(_Sql.remove_summaries, list(session_ids)))
+        return len(await tx.all(_Sql.remove_summaries, session_ids=list(session_ids)))
 
     async def count_summaries(self, db: Statements, session_ids: Sequence[str]) -> int:
         """How many summaries some sessions have."""
-        return int((await db.one(_Sql.count_summaries, list(session_ids)))["summaries"])
+        return int((await db.one(_Sql.count_summaries, session_ids=list(session_ids)))["summaries"])
 
 
 def _message(row: Any) -> Windowed:

@@ -64,19 +64,19 @@ class Statements:
         self._connection = connection
         self.namespace = namespace
 
-    async def all(self, query: Query, *values: object) -> list[asyncpg.Record]:
+    async def all(self, query: Query, /, **values: object) -> list[asyncpg.Record]:
         """Every row."""
         with translated(query.name):
-            return await self._connection.fetch(query.text, self.namespace, *values)
+            return await self._connection.fetch(query.text, self.namespace, *query.values(values))
 
-    async def first(self, query: Query, *values: object) -> asyncpg.Record | None:
+    async def first(self, query: Query, /, **values: object) -> asyncpg.Record | None:
         """The first row, or none."""
         with translated(query.name):
-            return await self._connection.fetchrow(query.text, self.namespace, *values)
+            return await self._connection.fetchrow(query.text, self.namespace, *query.values(values))
 
-    async def one(self, query: Query, *values: object) -> asyncpg.Record:
+    async def one(self, query: Query, /, **values: object) -> asyncpg.Record:
         """The row that a statement always returns."""
-        row = await self.first(query, *values)
+        row = await self.first(query, **values)
         if row is None:
             raise LookupError(f"{query.name} returned no row")
         return row

@@ -16,10 +16,10 @@ _LAST = "api_keys"
 # The server writes the statements itself, and quotes the names.
 _STATEMENTS = """
 select c.relname as name,
-       format('select count(*) as size from %s where namespace = $1', c.oid::regclass) as size,
+       format('select count(*) as size from %s where namespace = :namespace', c.oid::regclass) as size,
        format(
-           'delete from %1$s where namespace = $1 and (%2$s) in (select %2$s from %1$s where namespace = $1 limit $2) '
-           || 'returning 1',
+           'delete from %1$s where namespace = :namespace and (%2$s) in '
+           || '(select %2$s from %1$s where namespace = :namespace limit :limit) returning 1',
            c.oid::regclass,
            (
                select string_agg(quote_ident(a.attname), ', ')
@@ -61,7 +61,7 @@ async def erase(database: Database, namespace: str, gone: Callable[[str, int], N
         while erased == ERASED_AT_ONCE:
             # Planned for the very number of rows: a plan for any number may read the whole table for each batch.
             async with database.searching(namespace) as db:
-                erased = len(await db.all(table.erase, ERASED_AT_ONCE))
+                erased = len(await db.all(table.erase, limit=ERASED_AT_ONCE))
             gone(table.name, erased)
             found = found or erased > 0
     return found
@@ -75,8 +75,8 @@ async def _tables(database: Database) -> list[_Table]:
     statements = {
         row["name"]: _Table(
             row["name"],
-            Query(f"erasure.size.{row['name']}", row["size"]),
-            Query(f"erasure.{row['name']}", row["erase"]),
+            Query.named(f"erasure.size.{row['name']}", row["size"]),
+            Query.named(f"erasure.{row['name']}", row["erase"]),
         )
         for row in rows
     }

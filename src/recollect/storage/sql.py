@@ -1,25 +1,44 @@
 """Named SQL: statements live in a `.sql` file beside the capability that owns them.
 
-A block is a line `-- name`, a comment that says what it is for, and one statement.
+A block is a line `-- name`, a comment that says what it is for, and one statement. Its values are named (`:owner`),
+`:namespace` comes from the transaction, and PostgreSQL is given numbers: they are counted when the file is loaded.
 """
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 _BLOCK = re.compile(
     r"^-- (?P<name>[a-z][a-z0-9_]*)[ \t]*\n(?P<body>.*?)(?=^-- [a-z][a-z0-9_]*[ \t]*\n|\Z)", re.M | re.S
 )
 
+# Not a cast (`::text`), nor a slice of an array.
+_PARAMETER = re.compile(r"(?<![:\w\]\[]):([a-z][a-z0-9_]*)")
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement and the name it is known by in errors."""
+    """One statement, the name it is known by in errors, and its values in the order of their numbers."""
 
     name: str
     text: str
+    parameters: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, name: str, sql: str) -> Self:
+        """A statement with named values; the namespace is the first of them."""
+        numbers = {"namespace": 1}
+        text = _PARAMETER.sub(lambda match: f"${numbers.setdefault(match[1], len(numbers) + 1)}", sql)
+        return cls(name, text, tuple(numbers)[1:])
+
+    def values(self, given: Mapping[str, object]) -> list[object]:
+        """What the caller gave, in the order of the numbers."""
+        if given.keys() != set(self.parameters):
+            raise TypeError(f"{self.name} takes {', '.join(self.parameters) or 'no values'}, not {', '.join(given)}")
+        return [given[name] for name in self.parameters]
 
 
 class Queries:
@@ -43,7 +62,7 @@ class Queries:
         if unused := blocks.keys() - declared:
             raise ImportError(f"{file} has blocks that nobody declares: {', '.join(sorted(unused))}")
         for name, text in blocks.items():
-            setattr(cls, name, Query(f"{path.stem}.{name}", text))
+            setattr(cls, name, Query.named(f"{path.stem}.{name}", text))
 
 
 def read_blocks(path: Path) -> dict[str, str]:

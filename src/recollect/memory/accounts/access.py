@@ -46,7 +46,7 @@ class Keys:
         self, tx: Transaction, key_id: str, digest: bytes, label: str | None, user_id: str | None
     ) -> Key | None:
         """A new key, or None if this user has one already."""
-        row = await tx.first(_Sql.add, key_id, digest, label, user_id)
+        row = await tx.first(_Sql.add, key_id=key_id, digest=digest, label=label, user_id=user_id)
         return None if row is None else Key(*row)
 
     async def of_namespace(self, db: Statements) -> list[Key]:
@@ -55,7 +55,7 @@ class Keys:
 
     async def revoke(self, tx: Transaction, key_id: str) -> bool:
         """False when there is no such key, or it is revoked already."""
-        return await tx.first(_Sql.revoke, key_id) is not None
+        return await tx.first(_Sql.revoke, key_id=key_id) is not None
 
     async def guard(self, db: Statements) -> bool:
         """Whether the namespace has a key that opens it."""
@@ -80,8 +80,8 @@ class Keys:
 
     async def count_of_user(self, db: Statements, user_id: str) -> int:
         """How many keys a user has or had."""
-        return int((await db.one(_Sql.count_of_user, user_id))["keys"])
+        return int((await db.one(_Sql.count_of_user, user_id=user_id))["keys"])
 
     async def remove_of_user(self, tx: Transaction, user_id: str) -> int:
         """Delete what is known of a user's keys; returns how many there were."""
-        return len(await tx.all(_Sql.remove_of_user, user_id))
+        return len(await tx.all(_Sql.remove_of_user, user_id=user_id))

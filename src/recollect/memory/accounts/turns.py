@@ -32,21 +32,21 @@ class ModelTurns:
 
     async def hold(self, tx: Transaction, model: str) -> ModelState:
         """Lock a model until the transaction ends, and say where it stands."""
-        free_at = (await tx.one(_Sql.hold, model))["free_at"]
-        row = await tx.one(_Sql.under_way, model)
+        free_at = (await tx.one(_Sql.hold, model=model))["free_at"]
+        row = await tx.one(_Sql.under_way, model=model)
         return ModelState(row["now"], free_at, row["requests"])
 
     async def start(self, tx: Transaction, model: str, next_at: datetime, expires_at: datetime) -> UUID:
         """Note a request, and when the next one may start."""
         request_id = uuid7()
-        await tx.all(_Sql.advance, model, next_at)
-        await tx.all(_Sql.start, model, request_id, expires_at)
+        await tx.all(_Sql.advance, model=model, next_at=next_at)
+        await tx.all(_Sql.start, model=model, request_id=request_id, expires_at=expires_at)
         return request_id
 
     async def finish(self, tx: Transaction, model: str, request_id: UUID) -> None:
         """Note that a request is over."""
-        await tx.all(_Sql.finish, model, request_id)
+        await tx.all(_Sql.finish, model=model, request_id=request_id)
 
     async def postpone(self, tx: Transaction, model: str, seconds: float) -> None:
         """Let no request start for so many seconds."""
-        await tx.all(_Sql.postpone, model, seconds)
+        await tx.all(_Sql.postpone, model=model, seconds=seconds)

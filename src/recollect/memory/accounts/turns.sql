@@ -1,7 +1,7 @@
 -- hold
 -- Locks a model's row, making it if need be, and tells when the next request may start.
 insert into model_turns (namespace, model, free_at)
-values ($1, $2, 'epoch')
+values (:namespace, :model, 'epoch')
 on conflict (namespace, model) do update set model = excluded.model
 returning free_at;
 
@@ -9,21 +9,22 @@ returning free_at;
 -- How many requests a model has that have not expired, and what time it is by the database's clock.
 select count(*) as requests, now() as now
 from model_requests
-where namespace = $1 and model = $2 and expires_at > now();
+where namespace = :namespace and model = :model and expires_at > now();
 
 -- advance
 -- Moves the time of the next request.
-update model_turns set free_at = $3 where namespace = $1 and model = $2;
+update model_turns set free_at = :next_at where namespace = :namespace and model = :model;
 
 -- postpone
 -- Lets no request start for so many seconds.
-update model_turns set free_at = now() + make_interval(secs => $3)
-where namespace = $1 and model = $2 and free_at < now() + make_interval(secs => $3);
+update model_turns set free_at = now() + make_interval(secs => :seconds)
+where namespace = :namespace and model = :model and free_at < now() + make_interval(secs => :seconds);
 
 -- start
 -- A request that is about to be made.
-insert into model_requests (namespace, model, id, expires_at) values ($1, $2, $3, $4);
+insert into model_requests (namespace, model, id, expires_at) values (:namespace, :model, :request_id, :expires_at);
 
 -- finish
 -- A request that is over, and those that nobody finished.
-delete from model_requests where namespace = $1 and model = $2 and (id = $3 or expires_at <= now());
+delete from model_requests
+where namespace = :namespace and model = :model and (id = :request_id or expires_at <= now());

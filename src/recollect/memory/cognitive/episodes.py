@@ -39,14 +39,14 @@ class Episodes:
 
     async def add(self, tx: Transaction, query: str, reward: float, reflection: str) -> Episode:
         """Store one lesson."""
-        row = await tx.one(_Sql.add, query, reward, reflection)
+        row = await tx.one(_Sql.add, query=query, reward=reward, reflection=reflection)
         return Episode(row["id"], query, reward, reflection, row["created_at"])
 
     async def find(
         self, db: Statements, ids: Sequence[int], since: datetime, reward_min: float | None
     ) -> list[Episode]:
         """Those of some episodes that are recent enough and have enough reward."""
-        return [Episode(*row) for row in await db.all(_Sql.find, list(ids), since, reward_min)]
+        return [Episode(*row) for row in await db.all(_Sql.find, ids=list(ids), since=since, reward_min=reward_min)]
 
     async def similar(
         self,
@@ -60,9 +60,17 @@ class Episodes:
         limit: int,
     ) -> list[SimilarEpisode]:
         """Episodes near a vector in the model's space, the nearest first."""
-        rows = await db.all(_Sql.similar, vector, model, since, reward_min, min_similarity, limit)
+        rows = await db.all(
+            _Sql.similar,
+            vector=vector,
+            model=model,
+            since=since,
+            reward_min=reward_min,
+            min_similarity=min_similarity,
+            limit=limit,
+        )
         return [SimilarEpisode(Episode(*fields), min(similarity, 1.0)) for *fields, similarity in rows]
 
     async def remove(self, tx: Transaction, episode_id: int) -> bool:
         """Delete one episode; False if there is none."""
-        return await tx.first(_Sql.remove, episode_id) is not None
+        return await tx.first(_Sql.remove, episode_id=episode_id) is not None

@@ -97,12 +97,12 @@ class Golden:
     async def put(self, tx: Transaction, query: str, expected_ids: list[int] | None) -> PutQuery:
         """Add a query, or give the one that is there already another expectation; None leaves it as it is."""
         digest = hashlib.sha256(query.encode()).digest()
-        known = await tx.first(_Sql.known, digest)
+        known = await tx.first(_Sql.known, digest=digest)
         before = None if known is None else known["expected_ids"]
         if expected_ids is None:
-            row = await tx.one(_Sql.keep, query, digest)
+            row = await tx.one(_Sql.keep, query=query, digest=digest)
         else:
-            row = await tx.one(_Sql.put, query, digest, expected_ids)
+            row = await tx.one(_Sql.put, query=query, digest=digest, expected_ids=expected_ids)
         return PutQuery(row["id"], query, row["expected_ids"], row["created_at"], before)
 
     async def queries(self, db: Statements) -> list[GoldenQuery]:
@@ -119,7 +119,7 @@ class Golden:
 
     async def expect(self, tx: Transaction, query_id: int, expected_ids: list[int]) -> None:
         """Give a query another expectation."""
-        await tx.all(_Sql.expect, query_id, expected_ids)
+        await tx.all(_Sql.expect, query_id=query_id, expected_ids=expected_ids)
 
     async def count(self, db: Statements) -> int:
         """How large the golden set is."""
@@ -138,44 +138,44 @@ class Golden:
         """Hold queries to what they found now."""
         await tx.all(
             _Sql.begin,
-            [baseline.query_id for baseline in baselines],
-            [_array(baseline.expected_ids) for baseline in baselines],
-            [baseline.hits for baseline in baselines],
-            [baseline.set_on for baseline in baselines],
+            query_ids=[baseline.query_id for baseline in baselines],
+            expected_ids=[_array(baseline.expected_ids) for baseline in baselines],
+            hits=[baseline.hits for baseline in baselines],
+            set_ons=[baseline.set_on for baseline in baselines],
         )
 
     async def end(self, tx: Transaction, query_ids: Sequence[int]) -> None:
         """Forget the baselines of queries that are no longer measured."""
-        await tx.all(_Sql.end, list(query_ids))
+        await tx.all(_Sql.end, query_ids=list(query_ids))
 
     async def record(self, tx: Transaction, run: GoldenRun, results: Sequence[QueryResult]) -> None:
         """Store a run; an earlier one of the same day is replaced."""
         await tx.all(
             _Sql.record,
-            run.day,
-            run.precision_at_5,
-            run.baseline_precision,
-            run.drift_detected,
-            run.queries_tested,
-            run.fingerprint,
+            day=run.day,
+            precision_at_5=run.precision_at_5,
+            baseline_precision=run.baseline_precision,
+            drift_detected=run.drift_detected,
+            queries_tested=run.queries_tested,
+            fingerprint=run.fingerprint,
         )
-        await tx.all(_Sql.forget_results, run.day)
+        await tx.all(_Sql.forget_results, day=run.day)
         await tx.all(
             _Sql.add_results,
-            run.day,
-            [result.query_id for result in results],
-            [result.query_type for result in results],
-            [result.hits for result in results],
-            [_array(result.found_ids) for result in results],
+            day=run.day,
+            query_ids=[result.query_id for result in results],
+            query_types=[result.query_type for result in results],
+            hits=[result.hits for result in results],
+            found_ids=[_array(result.found_ids) for result in results],
         )
 
     async def history(self, db: Statements, limit: int) -> list[GoldenRun]:
         """The last runs, the oldest first."""
-        return [GoldenRun(*row) for row in reversed(await db.all(_Sql.history, limit))]
+        return [GoldenRun(*row) for row in reversed(await db.all(_Sql.history, limit=limit))]
 
     async def results(self, db: Statements, day: date) -> list[QueryResult]:
         """What the run of a day found for each query."""
-        return [QueryResult(*row) for row in await db.all(_Sql.results, day)]
+        return [QueryResult(*row) for row in await db.all(_Sql.results, day=day)]
 
 
 def _array(ids: Sequence[int]) -> str:
@@ -185,7 +185,7 @@ def _array(ids: Sequence[int]) -> str:
 
 async def _one(db: Statements, query: Query, query_id: int) -> Any:
     """The row of a query of the golden set."""
-    row = await db.first(query, query_id) if 0 < query_id <= checks.LARGEST_ID else None
+    row = await db.first(query, query_id=query_id) if 0 < query_id <= checks.LARGEST_ID else None
     if row is None:
         raise NotFound(
             f"query_id {query_id} is not in the golden set: `recollect golden add QUERY` adds a query, "

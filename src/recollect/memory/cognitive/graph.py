@@ -108,33 +108,33 @@ class Graph:
 
     async def has_insight(self, db: Statements, insight_id: int) -> bool:
         """Whether there is an insight that a node can point to."""
-        return await db.first(_Sql.insight, insight_id) is not None
+        return await db.first(_Sql.insight, insight_id=insight_id) is not None
 
     async def add_node(self, tx: Transaction, name: str, label: str, properties: str, vector_id: int | None) -> Node:
         """Create a node, or merge into the one of that name."""
-        values = (name, label, properties, vector_id)
-        row = await tx.first(_Sql.amend_node, *values) or await tx.first(_Sql.create_node, *values)
+        values = {"name": name, "label": label, "properties": properties, "vector_id": vector_id}
+        row = await tx.first(_Sql.amend_node, **values) or await tx.first(_Sql.create_node, **values)
         # If neither gave a row, another caller has created the node in between, and it can be amended now.
-        return Node(*(row or await tx.one(_Sql.amend_node, *values)))
+        return Node(*(row or await tx.one(_Sql.amend_node, **values)))
 
     async def ends(self, db: Statements, names: Iterable[str]) -> dict[str, End]:
         """The nodes of these names; a name that no node has is left out."""
-        rows = await db.all(_Sql.named, list(names))
+        rows = await db.all(_Sql.named, names=list(names))
         return {row["name"]: End(row["id"], row["labelled"]) for row in rows}
 
     async def create_ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> set[str]:
         """Create nodes, name to label, and tell which of them did not exist."""
         rows = await tx.all(
             _Sql.create_ends,
-            list(labels),
-            [label or DEFAULT_LABEL for label in labels.values()],
-            [label is not None for label in labels.values()],
+            names=list(labels),
+            labels=[label or DEFAULT_LABEL for label in labels.values()],
+            labelled=[label is not None for label in labels.values()],
         )
         return {row["name"] for row in rows}
 
     async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
         """Say what nodes are, name to label, where no caller has said so yet."""
-        await tx.all(_Sql.label_ends, list(labels), list(labels.values()))
+        await tx.all(_Sql.label_ends, names=list(labels), labels=list(labels.values()))
 
     async def put_edge(
         self, tx: Transaction, source: int, target: int, relation: str, weight: float | None, properties: str
@@ -143,12 +143,16 @@ class Graph:
 
         Returns its id and its weight.
         """
-        row = await tx.one(_Sql.put_edge, source, target, relation, weight, properties)
+        row = await tx.one(
+            _Sql.put_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
+        )
         return row["id"], row["weight"]
 
     async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
         """Create an edge; False if it is there, and then it stays as it is."""
-        return await tx.first(_Sql.create_edge, source, target, relation, weight) is not None
+        return (
+            await tx.first(_Sql.create_edge, source=source, target=target, relation=relation, weight=weight) is not None
+        )
 
     async def around(
         self,
@@ -161,10 +165,16 @@ class Graph:
         limit: int,
     ) -> tuple[list[Neighbor], int]:
         """The nodes one step beyond the frontier that were not seen, the strongest first; and how many there are."""
-        rows = await db.all(_Sql.around, frontier, seen, relation, limit)
+        rows = await db.all(_Sql.around, frontier=frontier, seen=seen, relation=relation, limit=limit)
         several = [row["id"] for row in rows if row["parallel"] > 1]
         relations: dict[int, list[Relation]] = {}
-        for edge in await db.all(_Sql.parallel, frontier, several, relation, MAX_RELATIONS) if several else ():
+        for edge in (
+            await db.all(
+                _Sql.parallel, frontier=frontier, several=several, relation=relation, max_relations=MAX_RELATIONS
+            )
+            if several
+            else ()
+        ):
             relations.setdefault(edge["id"], []).append(_relation(edge, edge["properties"]))
         found = [
             _neighbor(row, distance, relations.get(row["id"]) or [_relation(row, row["edge_properties"])])
@@ -174,31 +184,31 @@ class Graph:
 
     async def adjacent(self, db: Statements, ids: Collection[int]) -> list[int]:
         """Every node one step away from any of these, in either direction."""
-        return (await db.one(_Sql.adjacent, list(ids)))["ids"] or []
+        return (await db.one(_Sql.adjacent, ids=list(ids)))["ids"] or []
 
     async def links(self, db: Statements, ids: Collection[int]) -> dict[int, set[int]]:
         """Each of these nodes with those one step away from it, in either direction."""
-        return {row["id"]: set(row["others"]) for row in await db.all(_Sql.links, list(ids))}
+        return {row["id"]: set(row["others"]) for row in await db.all(_Sql.links, ids=list(ids))}
 
     async def hops(self, db: Statements, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], Hop]:
         """The strongest edge between each two neighbours."""
-        rows = await db.all(_Sql.hops, [here for here, _ in pairs], [there for _, there in pairs])
+        rows = await db.all(_Sql.hops, heres=[here for here, _ in pairs], theres=[there for _, there in pairs])
         return {
             (row["here"], row["there"]): Hop(row["relation"], row["weight"], _direction(row["outward"])) for row in rows
         }
 
     async def described(self, db: Statements, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Label and name of nodes."""
-        return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, list(ids))}
+        return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, ids=list(ids))}
 
     async def remove(self, tx: Transaction, node_id: int) -> tuple[int, int]:
         """Delete a node and its edges; returns how many there were of each."""
-        edges = await tx.all(_Sql.remove_edges, node_id)
-        return len(await tx.all(_Sql.remove, node_id)), len(edges)
+        edges = await tx.all(_Sql.remove_edges, node_id=node_id)
+        return len(await tx.all(_Sql.remove, node_id=node_id)), len(edges)
 
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going."""
-        await tx.all(_Sql.unlink, list(insight_ids))
+        await tx.all(_Sql.unlink, insight_ids=list(insight_ids))
 
 
 def _neighbor(row: Any, distance: int, relations: Sequence[Relation]) -> Neighbor:

@@ -1,33 +1,33 @@
 -- insight
 -- The insight that a node is to point to, if it exists.
-select id from insights where namespace = $1 and id = $2;
+select id from insights where namespace = :namespace and id = :insight_id;
 
 -- amend_node
 -- Merges what is new into a node; the first label that a caller chose stays.
 update graph_nodes
-set label = case when labelled then label else $3::text end,
+set label = case when labelled then label else :label::text end,
     labelled = true,
-    properties = properties || $4::text::jsonb,
-    vector_id = coalesce($5::bigint, vector_id)
-where namespace = $1 and name = $2
+    properties = properties || :properties::text::jsonb,
+    vector_id = coalesce(:vector_id::bigint, vector_id)
+where namespace = :namespace and name = :name
 returning id, label, name, properties, vector_id, false as created;
 
 -- create_node
 -- A node that nobody has named yet; one that exists is left as it is.
 insert into graph_nodes (namespace, name, label, labelled, properties, vector_id)
-values ($1, $2, $3, true, $4::text::jsonb, $5)
+values (:namespace, :name, :label, true, :properties::text::jsonb, :vector_id)
 on conflict (namespace, name) do nothing
 returning id, label, name, properties, vector_id, true as created;
 
 -- named
 -- Nodes by their names.
-select id, name, labelled from graph_nodes where namespace = $1 and name = any($2::text[]);
+select id, name, labelled from graph_nodes where namespace = :namespace and name = any(:names::text[]);
 
 -- create_ends
 -- The ends of an edge that do not exist yet, in name order so that two writers never wait for each other.
 insert into graph_nodes (namespace, name, label, labelled)
-select $1, ends.name, ends.label, ends.labelled
-from unnest($2::text[], $3::text[], $4::boolean[]) as ends (name, label, labelled)
+select :namespace, ends.name, ends.label, ends.labelled
+from unnest(:names::text[], :labels::text[], :labelled::boolean[]) as ends (name, label, labelled)
 order by ends.name
 on conflict (namespace, name) do nothing
 returning name;
@@ -36,29 +36,29 @@ returning name;
 -- Says what nodes are that have no label of their own, in name order. No key is changed, and to lock them as if one
 -- were would make whoever adds an edge to them wait.
 with held as (
-    select id, name from graph_nodes where namespace = $1 and name = any($2::text[]) and not labelled
+    select id, name from graph_nodes where namespace = :namespace and name = any(:names::text[]) and not labelled
     order by name
     for no key update
 )
 update graph_nodes
 set label = ends.label, labelled = true
 from held
-join unnest($2::text[], $3::text[]) as ends (name, label) on ends.name = held.name
-where graph_nodes.namespace = $1 and graph_nodes.id = held.id;
+join unnest(:names::text[], :labels::text[]) as ends (name, label) on ends.name = held.name
+where graph_nodes.namespace = :namespace and graph_nodes.id = held.id;
 
 -- put_edge
 -- A new edge, or more properties for the one that is there, and a new weight if one is given.
 insert into graph_edges (namespace, source, target, relation, weight, properties)
-values ($1, $2, $3, $4, coalesce($5::float8, 1.0), $6::text::jsonb)
+values (:namespace, :source, :target, :relation, coalesce(:weight::float8, 1.0), :properties::text::jsonb)
 on conflict (namespace, source, target, relation)
-do update set weight = case when $5::float8 is null then graph_edges.weight else excluded.weight end,
+do update set weight = case when :weight::float8 is null then graph_edges.weight else excluded.weight end,
               properties = graph_edges.properties || excluded.properties
 returning id, weight;
 
 -- create_edge
 -- A new edge; one that is there stays as it is.
 insert into graph_edges (namespace, source, target, relation, weight)
-values ($1, $2, $3, $4, $5)
+values (:namespace, :source, :target, :relation, :weight)
 on conflict (namespace, source, target, relation) do nothing
 returning id;
 
@@ -68,17 +68,19 @@ returning id;
 with edges as (
     select target as id, relation, weight, properties, true as outward
     from graph_edges
-    where namespace = $1 and source = any($2::bigint[]) and ($4::text is null or relation = $4)
+    where namespace = :namespace and source = any(:frontier::bigint[])
+      and (:relation::text is null or relation = :relation)
     union all
     select source, relation, weight, properties, false
     from graph_edges
-    where namespace = $1 and target = any($2::bigint[]) and ($4::text is null or relation = $4)
+    where namespace = :namespace and target = any(:frontier::bigint[])
+      and (:relation::text is null or relation = :relation)
 ),
 strongest as (
     select distinct on (edges.id) edges.id, edges.relation, edges.weight, edges.properties, edges.outward,
            count(*) over (partition by edges.id) as parallel
     from edges
-    left join unnest($3::bigint[]) as seen (id) on seen.id = edges.id
+    left join unnest(:seen::bigint[]) as seen (id) on seen.id = edges.id
     where seen.id is null
     order by edges.id, edges.weight desc, edges.outward desc, edges.relation
 ),
@@ -86,12 +88,12 @@ foremost as (
     select id, relation, weight, properties, outward, parallel, count(*) over () as total
     from strongest
     order by weight desc, id
-    limit $5
+    limit :limit
 )
 select nodes.id, nodes.label, nodes.name, nodes.properties, nodes.vector_id, foremost.relation, foremost.weight,
        foremost.properties as edge_properties, foremost.outward, foremost.parallel, foremost.total
 from foremost
-join graph_nodes nodes on nodes.namespace = $1 and nodes.id = foremost.id
+join graph_nodes nodes on nodes.namespace = :namespace and nodes.id = foremost.id
 order by foremost.weight desc, nodes.name collate "C";
 
 -- parallel
@@ -99,17 +101,17 @@ order by foremost.weight desc, nodes.name collate "C";
 with edges as (
     select id as edge, target as id, relation, weight, true as outward
     from graph_edges
-    where namespace = $1
-      and source = any($2::bigint[])
-      and target = any($3::bigint[])
-      and ($4::text is null or relation = $4)
+    where namespace = :namespace
+      and source = any(:frontier::bigint[])
+      and target = any(:several::bigint[])
+      and (:relation::text is null or relation = :relation)
     union all
     select id, source, relation, weight, false
     from graph_edges
-    where namespace = $1
-      and target = any($2::bigint[])
-      and source = any($3::bigint[])
-      and ($4::text is null or relation = $4)
+    where namespace = :namespace
+      and target = any(:frontier::bigint[])
+      and source = any(:several::bigint[])
+      and (:relation::text is null or relation = :relation)
 ),
 ranked as (
     select edge, id, outward, row_number() over (partition by id order by weight desc, outward desc, relation) as place
@@ -117,26 +119,26 @@ ranked as (
 )
 select ranked.id, chosen.relation, chosen.weight, chosen.properties, ranked.outward
 from ranked
-join graph_edges chosen on chosen.namespace = $1 and chosen.id = ranked.edge
-where ranked.place <= $5
+join graph_edges chosen on chosen.namespace = :namespace and chosen.id = ranked.edge
+where ranked.place <= :max_relations
 order by ranked.id, ranked.place;
 
 -- adjacent
 -- The ids one step away from some nodes, in either direction: a single array, because there may be very many.
 select array_agg(reached.id) as ids
 from (
-    select target as id from graph_edges where namespace = $1 and source = any($2::bigint[])
+    select target as id from graph_edges where namespace = :namespace and source = any(:ids::bigint[])
     union
-    select source from graph_edges where namespace = $1 and target = any($2::bigint[])
+    select source from graph_edges where namespace = :namespace and target = any(:ids::bigint[])
 ) as reached;
 
 -- links
 -- Some nodes, each with those one step away from it.
 select reached.id, array_agg(reached.other) as others
 from (
-    select source as id, target as other from graph_edges where namespace = $1 and source = any($2::bigint[])
+    select source as id, target as other from graph_edges where namespace = :namespace and source = any(:ids::bigint[])
     union
-    select target, source from graph_edges where namespace = $1 and target = any($2::bigint[])
+    select target, source from graph_edges where namespace = :namespace and target = any(:ids::bigint[])
 ) as reached
 group by reached.id;
 
@@ -144,14 +146,14 @@ group by reached.id;
 -- The strongest edge between nodes that stand next to each other on a path.
 with edges as (
     select hop.here, hop.there, outgoing.relation, outgoing.weight, true as outward
-    from unnest($2::bigint[], $3::bigint[]) as hop (here, there)
+    from unnest(:heres::bigint[], :theres::bigint[]) as hop (here, there)
     join graph_edges outgoing
-        on outgoing.namespace = $1 and outgoing.source = hop.here and outgoing.target = hop.there
+        on outgoing.namespace = :namespace and outgoing.source = hop.here and outgoing.target = hop.there
     union all
     select hop.here, hop.there, incoming.relation, incoming.weight, false
-    from unnest($2::bigint[], $3::bigint[]) as hop (here, there)
+    from unnest(:heres::bigint[], :theres::bigint[]) as hop (here, there)
     join graph_edges incoming
-        on incoming.namespace = $1 and incoming.source = hop.there and incoming.target = hop.here
+        on incoming.namespace = :namespace and incoming.source = hop.there and incoming.target = hop.here
 )
 select distinct on (here, there) here, there, relation, weight, outward
 from edges
@@ -159,21 +161,22 @@ order by here, there, weight desc, outward desc, relation;
 
 -- described
 -- Nodes by their ids.
-select id, label, name from graph_nodes where namespace = $1 and id = any($2::bigint[]);
+select id, label, name from graph_nodes where namespace = :namespace and id = any(:ids::bigint[]);
 
 -- remove_edges
 -- What a node is related by.
-delete from graph_edges where namespace = $1 and (source = $2 or target = $2) returning id;
+delete from graph_edges where namespace = :namespace and (source = :node_id or target = :node_id) returning id;
 
 -- remove
 -- A node, which has no edges any more.
-delete from graph_nodes where namespace = $1 and id = $2 returning id;
+delete from graph_nodes where namespace = :namespace and id = :node_id returning id;
 
 -- unlink
 -- Nodes that point to insights which are going point nowhere, in id order so that two writers never wait for each other.
 with held as (
-    select id from graph_nodes where namespace = $1 and vector_id = any($2::bigint[]) order by id for no key update
+    select id from graph_nodes
+    where namespace = :namespace and vector_id = any(:insight_ids::bigint[]) order by id for no key update
 )
 update graph_nodes set vector_id = null
 from held
-where graph_nodes.namespace = $1 and graph_nodes.id = held.id;
+where graph_nodes.namespace = :namespace and graph_nodes.id = held.id;

@@ -37,12 +37,12 @@ class Insights:
         self, tx: Transaction, content: str, source_ids: list[int], fidelity: float, metadata: dict[str, Any]
     ) -> Insight:
         """Store one insight."""
-        row = await tx.one(_Sql.add, content, source_ids, fidelity, metadata)
+        row = await tx.one(_Sql.add, content=content, source_ids=source_ids, fidelity=fidelity, metadata=metadata)
         return Insight(row["id"], content, source_ids, fidelity, metadata, row["created_at"])
 
     async def find(self, db: Statements, ids: Sequence[int], fidelity_min: float | None = None) -> dict[int, Insight]:
         """Those of some insights that exist and are dense enough, by id."""
-        return {row["id"]: Insight(*row) for row in await db.all(_Sql.find, list(ids), fidelity_min)}
+        return {row["id"]: Insight(*row) for row in await db.all(_Sql.find, ids=list(ids), fidelity_min=fidelity_min)}
 
     async def newest(
         self,
@@ -53,16 +53,22 @@ class Insights:
         until: datetime | None = None,
     ) -> list[Insight]:
         """The last insights, newest first; both ends of the range belong to it."""
-        return [Insight(*row) for row in await db.all(_Sql.newest, limit, fidelity_min, since, until)]
+        return [
+            Insight(*row)
+            for row in await db.all(_Sql.newest, limit=limit, fidelity_min=fidelity_min, since=since, until=until)
+        ]
 
     async def made_from(self, db: Statements, numbers: Sequence[int]) -> dict[int, bool]:
         """The insights that some messages went into, and whether others did that are still there."""
-        return {row["id"]: row["from_others"] for row in await db.all(_Sql.made_from, list(numbers))}
+        return {row["id"]: row["from_others"] for row in await db.all(_Sql.made_from, numbers=list(numbers))}
 
     async def made_from_sessions(self, db: Statements, session_ids: Sequence[str]) -> dict[int, bool]:
         """The same for all the messages of some sessions."""
-        return {row["id"]: row["from_others"] for row in await db.all(_Sql.made_from_sessions, list(session_ids))}
+        return {
+            row["id"]: row["from_others"]
+            for row in await db.all(_Sql.made_from_sessions, session_ids=list(session_ids))
+        }
 
     async def remove(self, tx: Transaction, ids: Sequence[int]) -> list[int]:
         """Delete insights; returns those that there were."""
-        return [row["id"] for row in await tx.all(_Sql.remove, list(ids))]
+        return [row["id"] for row in await tx.all(_Sql.remove, ids=list(ids))]

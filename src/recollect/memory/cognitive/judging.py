@@ -61,44 +61,44 @@ class Judging:
         """Store one hearing with every raw score."""
         row = await tx.one(
             _Sql.add,
-            hearing.query_id,
-            hearing.query,
-            hearing.judge1_model,
-            hearing.judge2_model,
-            hearing.judge1_score,
-            hearing.judge2_score,
-            hearing.kappa,
-            hearing.agreement,
+            query_id=hearing.query_id,
+            query=hearing.query,
+            judge1_model=hearing.judge1_model,
+            judge2_model=hearing.judge2_model,
+            judge1_score=hearing.judge1_score,
+            judge2_score=hearing.judge2_score,
+            kappa=hearing.kappa,
+            agreement=hearing.agreement,
         )
         scores = hearing.scores
         await tx.all(
             _Sql.add_scores,
-            row["id"],
-            [score.document_id for score in scores],
-            [score.judge1_score for score in scores],
-            [score.judge1_reason for score in scores],
-            [score.judge2_score for score in scores],
-            [score.judge2_reason for score in scores],
+            judgement_id=row["id"],
+            document_ids=[score.document_id for score in scores],
+            judge1_scores=[score.judge1_score for score in scores],
+            judge1_reasons=[score.judge1_reason for score in scores],
+            judge2_scores=[score.judge2_score for score in scores],
+            judge2_reasons=[score.judge2_reason for score in scores],
         )
         return Judgement(row["id"], row["judged_at"], hearing)
 
     async def of_query(self, db: Statements, query_id: int) -> list[Judgement]:
         """Every hearing about a golden query, the last first."""
-        rows = await db.all(_Sql.of_query, query_id)
+        rows = await db.all(_Sql.of_query, query_id=query_id)
         scores: dict[int, list[JudgeScore]] = {row["id"]: [] for row in rows}
-        for judgement_id, *score in await db.all(_Sql.scores, list(scores)):
+        for judgement_id, *score in await db.all(_Sql.scores, judgement_ids=list(scores)):
             scores[judgement_id].append(JudgeScore(*score))
         return [_judgement(dict(row), tuple(scores[row["id"]])) for row in rows]
 
     async def count_of_documents(self, db: Statements, ids: Sequence[int]) -> int:
         """How many scores some documents have."""
-        return int((await db.one(_Sql.count_of_documents, list(ids)))["scores"])
+        return int((await db.one(_Sql.count_of_documents, ids=list(ids)))["scores"])
 
     async def remove_of_documents(self, tx: Transaction, ids: Sequence[int]) -> int:
         """Delete the scores of documents, and hearings about nothing else; returns how many scores there were."""
-        hearings = [row["judgement_id"] for row in await tx.all(_Sql.remove_of_documents, list(ids))]
+        hearings = [row["judgement_id"] for row in await tx.all(_Sql.remove_of_documents, ids=list(ids))]
         if hearings:
-            await tx.all(_Sql.remove_empty, hearings)
+            await tx.all(_Sql.remove_empty, hearings=hearings)
         return len(hearings)
 
 

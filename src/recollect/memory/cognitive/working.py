@@ -82,13 +82,15 @@ class Working:
         That may be the new one: it is not critical, and all the others are.
         """
         await self._hold(tx)
-        places = [Place._make(row) for row in await tx.all(_Sql.places, content)]
+        places = [Place._make(row) for row in await tx.all(_Sql.places, content=content)]
         for place in places:
             if place.same:
-                await tx.all(_Sql.refresh, place.id, place.importance if importance is None else importance)
+                await tx.all(
+                    _Sql.refresh, id=place.id, importance=place.importance if importance is None else importance
+                )
                 return WorkingUpdate(place.id)
         importance = DEFAULT_IMPORTANCE if importance is None else importance
-        added: int = (await tx.one(_Sql.add, content, importance))["id"]
+        added: int = (await tx.one(_Sql.add, content=content, importance=importance))["id"]
         if len(places) < CAPACITY:
             return WorkingUpdate(added)
         is_last = importance <= CRITICAL and all(place.importance > CRITICAL for place in places)
@@ -98,7 +100,7 @@ class Working:
     async def require_room(self, tx: Transaction) -> None:
         """Refuse what this transaction has put in by other ways, if it is more than fits."""
         await self._hold(tx)
-        if len(await tx.all(_Sql.places, "")) > CAPACITY:
+        if len(await tx.all(_Sql.places, content="")) > CAPACITY:
             raise Conflict(
                 f"Working memory holds {CAPACITY} items already: forget some first, by `recollect forget working:ID`"
             )
@@ -116,26 +118,31 @@ class Working:
         self, db: Statements, since: datetime, reason: str | None, importance_min: float | None, limit: int
     ) -> list[StaleItem]:
         """What left working memory, the last archived first."""
-        return [StaleItem(*row) for row in await db.all(_Sql.stale, since, reason, importance_min, limit)]
+        return [
+            StaleItem(*row)
+            for row in await db.all(_Sql.stale, since=since, reason=reason, importance_min=importance_min, limit=limit)
+        ]
 
     async def remove(self, tx: Transaction, item_id: int) -> bool:
         """Delete one item of working memory without archiving it; False if there is none."""
         await self._hold(tx)
-        return await tx.first(_Sql.take, item_id) is not None
+        return await tx.first(_Sql.take, item_id=item_id) is not None
 
     async def remove_stale(self, tx: Transaction, item_id: int) -> bool:
         """Delete one item of the archive; False if there is none."""
-        return await tx.first(_Sql.remove_stale, item_id) is not None
+        return await tx.first(_Sql.remove_stale, item_id=item_id) is not None
 
     async def _hold(self, tx: Transaction) -> None:
         await tx.all(_Sql.open)
         await tx.one(_Sql.hold)
 
     async def _move(self, tx: Transaction, item_id: int, reason: str) -> int | None:
-        taken = await tx.first(_Sql.take, item_id)
+        taken = await tx.first(_Sql.take, item_id=item_id)
         if taken is None:
             return None
-        archived_id: int = (await tx.one(_Sql.archive, taken["content"], taken["importance"], reason))["id"]
+        archived_id: int = (
+            await tx.one(_Sql.archive, content=taken["content"], importance=taken["importance"], reason=reason)
+        )["id"]
         return archived_id
 
 

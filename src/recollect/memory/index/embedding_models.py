@@ -59,22 +59,22 @@ class EmbeddingModels:
         """The record, which nobody changes before this transaction ends; a new namespace settles on a model."""
         row = await tx.first(_Sql.hold)
         if row is None:
-            await tx.all(_Sql.settle_on, first)
+            await tx.all(_Sql.settle_on, first=first)
             row = await tx.one(_Sql.hold)
         return State(*row)
 
     async def take(self, tx: Transaction, first: str) -> State:
         """The same for whoever changes it; waits for everyone who holds it."""
-        await tx.all(_Sql.settle_on, first)
+        await tx.all(_Sql.settle_on, first=first)
         return State(*await tx.one(_Sql.take))
 
     async def aim(self, tx: Transaction, model: str | None, *, leaves: bool) -> None:
         """Begin to move to a model, or stop moving; `leaves` says that vectors of another are left behind."""
-        await tx.all(_Sql.aim, model, leaves)
+        await tx.all(_Sql.aim, model=model, leaves=leaves)
 
     async def flip(self, tx: Transaction, model: str) -> None:
         """Let searches ask another model."""
-        await tx.all(_Sql.flip, model)
+        await tx.all(_Sql.flip, model=model)
 
     async def swept(self, tx: Transaction) -> None:
         """Note that nothing is left of other models."""
@@ -82,27 +82,34 @@ class EmbeddingModels:
 
     async def claim(self, tx: Transaction, old: str, new: str, after: int, limit: int) -> list[Outdated]:
         """Take passages above an id that lack the new model's vector, for this transaction."""
-        return [Outdated._make(row) for row in await tx.all(_Sql.claim, old, new, after, limit)]
+        return [Outdated._make(row) for row in await tx.all(_Sql.claim, old=old, new=new, after=after, limit=limit)]
 
     async def add(self, tx: Transaction, passages: Sequence[Outdated], model: str, vectors: Sequence[str]) -> None:
         """Store vectors of claimed passages."""
-        columns = [list(column) for column in zip(*(passage[:4] for passage in passages), strict=True)]
-        await tx.all(_Sql.add, *columns, list(vectors), model)
+        await tx.all(
+            _Sql.add,
+            ids=[passage.id for passage in passages],
+            kinds=[passage.kind for passage in passages],
+            owners=[passage.owner for passage in passages],
+            heads=[passage.head for passage in passages],
+            vectors=list(vectors),
+            model=model,
+        )
 
     async def missing(self, db: Statements, old: str, new: str, at_most: int) -> int:
         """How many passages lack the new model's vector, up to a bound."""
-        return int((await db.one(_Sql.missing, old, new, at_most))["missing"])
+        return int((await db.one(_Sql.missing, old=old, new=new, at_most=at_most))["missing"])
 
     async def requeue(self, tx: Transaction, old: str, new: str) -> None:
         """Let the indexer do the passages that lack the new model's vector."""
-        await tx.all(_Sql.requeue, old, new)
+        await tx.all(_Sql.requeue, old=old, new=new)
 
     async def remove_others(self, tx: Transaction, keep: Sequence[str], after: int, limit: int) -> int | None:
         """Remove vectors of other models from the next passages above an id; the last of these, or None."""
-        ids = [row["id"] for row in await tx.all(_Sql.others, after, list(keep), limit)]
+        ids = [row["id"] for row in await tx.all(_Sql.others, after=after, keep=list(keep), limit=limit)]
         if not ids:
             return None
-        await tx.all(_Sql.remove_others, ids, list(keep))
+        await tx.all(_Sql.remove_others, ids=ids, keep=list(keep))
         return int(ids[-1])
 
     async def sizes(self, db: Statements) -> dict[str, int]:

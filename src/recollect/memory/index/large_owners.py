@@ -1,7 +1,7 @@
 """Giants: owners with so many passages that their vectors need an index of their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from recollect.storage.database import Statements, Transaction
@@ -44,15 +44,19 @@ class Giants:
 
     async def large_owners(self, db: Statements, model: str) -> dict[str | None, int]:
         """Owners above the threshold and their sizes, the namespace itself (None) among them."""
-        whole = int((await db.one(_Sql.size, model))["size"])
+        whole = int((await db.one(_Sql.size, model=model))["size"])
         if whole <= THRESHOLD:
             return {}
-        rows = await db.all(_Sql.sizes, model, THRESHOLD)
+        rows = await db.all(_Sql.sizes, model=model, threshold=THRESHOLD)
         return {None: whole} | {row["owner"]: row["size"] for row in rows}
 
     async def large_among(self, db: Statements, model: str, owners: Sequence[str]) -> list[str]:
         """Those of some owners who are above the threshold."""
-        return [owner for owner in owners if (await db.one(_Sql.is_larger, model, owner, THRESHOLD))["larger"]]
+        return [
+            owner
+            for owner in owners
+            if (await db.one(_Sql.is_larger, model=model, owner=owner, threshold=THRESHOLD))["larger"]
+        ]
 
     async def known(self, db: Statements) -> list[Giant]:
         """Every index of the namespace."""
@@ -60,38 +64,43 @@ class Giants:
 
     async def find(self, db: Statements, owner: str | None, model: str) -> Giant | None:
         """The index to search with, if this owner has one."""
-        row = await db.first(_Sql.find, owner or "", owner is None, model)
+        row = await db.first(_Sql.find, owner=owner or "", whole=owner is None, model=model)
         return None if row is None else _giant(*row)
 
     async def extent(self, db: Statements, owner: str | None, model: str, watermark: int) -> tuple[int, int]:
         """How many vectors stand above a watermark, and the highest id of all."""
-        row = await db.one(_Sql.extent, model, owner or "", owner is None, watermark)
+        row = await db.one(_Sql.extent, model=model, owner=owner or "", whole=owner is None, watermark=watermark)
         return row["above"], row["highest"] or 0
 
     async def remember(self, tx: Transaction, giant: Giant) -> None:
         """From now on searches use this index."""
         await tx.all(
             _Sql.remember,
-            giant.owner or "",
-            giant.owner is None,
-            giant.model,
-            giant.watermark,
-            giant.index_name,
-            giant.dimensions,
+            owner=giant.owner or "",
+            whole=giant.owner is None,
+            model=giant.model,
+            watermark=giant.watermark,
+            index_name=giant.index_name,
+            dimensions=giant.dimensions,
         )
 
     async def forget(self, tx: Transaction, giant: Giant) -> None:
         """From now on searches scan."""
-        await tx.all(_Sql.forget, giant.owner or "", giant.owner is None, giant.model)
+        await tx.all(_Sql.forget, owner=giant.owner or "", whole=giant.owner is None, model=giant.model)
 
     async def nearest(self, db: Statements, giant: Giant, vector: str, limit: int, passages: int) -> list[int]:
         """The items of a giant's nearest passages, the nearest first, each by its nearest: fewer if some have many."""
-        if giant.owner is None:
-            query = _sized(_Sql.nearest_of_all, giant.dimensions)
-            rows = await db.all(query, vector, giant.model, limit, passages, giant.watermark)
-        else:
-            query = _sized(_Sql.nearest, giant.dimensions)
-            rows = await db.all(query, vector, giant.model, limit, passages, giant.owner, giant.watermark)
+        statement = _Sql.nearest_of_all if giant.owner is None else _Sql.nearest
+        owner = {} if giant.owner is None else {"owner": giant.owner}
+        rows = await db.all(
+            _sized(statement, giant.dimensions),
+            vector=vector,
+            model=giant.model,
+            limit=limit,
+            passages=passages,
+            watermark=giant.watermark,
+            **owner,
+        )
         return [row["id"] for row in rows]
 
 
@@ -102,4 +111,4 @@ def _giant(owner: str, whole: bool, model: str, watermark: int, index_name: str,
 @cache
 def _sized(query: Query, dimensions: int) -> Query:
     """The same statement for vectors of another size, which an index only serves if its own size is written there."""
-    return Query(query.name, query.text.replace("halfvec(384)", f"halfvec({dimensions:d})"))
+    return replace(query, text=query.text.replace("halfvec(384)", f"halfvec({dimensions:d})"))

@@ -122,6 +122,16 @@ def _excerpt(passage: str, name: str) -> Excerpt:
     return Excerpt(passage, tuple(weights), bm25.sparse_text(weights))
 
 
+class _Words(NamedTuple):
+    """A row of passage_words."""
+
+    id: int
+    kind: str
+    head: int | None
+    keys: str
+    weights: str
+
+
 class Passages:
     """Writes and removes passages, and hands the indexer its work."""
 
@@ -134,11 +144,27 @@ class Passages:
 
     async def _add(self, tx: Transaction, parts: Sequence[tuple[Source, int, Excerpt]], first: dict[str, int]) -> None:
         """Some of the passages of some items; `first` gathers the first passage of each item."""
-        inserted = await tx.all(_Sql.add, *_columns(_row(*part) for part in parts))
+        inserted = await tx.all(
+            _Sql.add,
+            kinds=[source.kind for source, _, _ in parts],
+            item_ids=[source.item_id for source, _, _ in parts],
+            parts=[part for _, part, _ in parts],
+            owners=[source.owner for source, _, _ in parts],
+            agent_ids=[source.agent_id for source, _, _ in parts],
+            session_ids=[source.session_id for source, _, _ in parts],
+            positions=[source.position for source, _, _ in parts],
+            roles=[source.role for source, _, _ in parts],
+            speakers=[source.speaker for source, _, _ in parts],
+            categories=[source.category for source, _, _ in parts],
+            metadata=[source.metadata for source, _, _ in parts],
+            times=[source.at for source, _, _ in parts],
+            texts=[excerpt.text for _, _, excerpt in parts],
+            realms=[source.realm for source, _, _ in parts],
+        )
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
         first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}
         words = [
-            (
+            _Words(
                 ids[source.item_id, part],
                 source.kind,
                 first[source.item_id] if part else None,
@@ -147,12 +173,19 @@ class Passages:
             )
             for source, part, excerpt in parts
         ]
-        await tx.all(_Sql.add_words, *_columns(words))
-        await tx.all(_Sql.enqueue, [word[0] for word in words], [source.owner for source, _, _ in parts])
+        await tx.all(
+            _Sql.add_words,
+            ids=[word.id for word in words],
+            kinds=[word.kind for word in words],
+            heads=[word.head for word in words],
+            keys=[word.keys for word in words],
+            weights=[word.weights for word in words],
+        )
+        await tx.all(_Sql.enqueue, ids=[word.id for word in words], owners=[source.owner for source, _, _ in parts])
 
     async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str | None, metadata: str) -> None:
         """Give the passages of an item another category and other metadata; their words stay."""
-        await tx.all(_Sql.relabel, kind, item_id, category, metadata)
+        await tx.all(_Sql.relabel, kind=kind, item_id=item_id, category=category, metadata=metadata)
 
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
@@ -165,12 +198,12 @@ class Passages:
 
     async def items(self, db: Statements, ids: Sequence[int]) -> dict[int, str]:
         """The item that each of some passages belongs to."""
-        return {row["id"]: row["item_id"] for row in await db.all(_Sql.items, list(ids))}
+        return {row["id"]: row["item_id"] for row in await db.all(_Sql.items, ids=list(ids))}
 
     async def parts(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, list[Part]]:
         """The passages of some items of one kind, both in order."""
         found: dict[str, list[Part]] = {}
-        for row in await db.all(_Sql.parts, kind, list(item_ids)):
+        for row in await db.all(_Sql.parts, kind=kind, item_ids=list(item_ids)):
             found.setdefault(row["item_id"], []).append(
                 Part(kind, row["owner"], row["speaker"], row["role"], row["text"])
             )
@@ -178,7 +211,7 @@ class Passages:
 
     async def kinds(self, db: Statements, item_id: str, among: Sequence[str]) -> list[str]:
         """Which of some kinds have an item of this id."""
-        return [row["kind"] for row in await db.all(_Sql.kinds, list(among), item_id)]
+        return [row["kind"] for row in await db.all(_Sql.kinds, among=list(among), item_id=item_id)]
 
     async def remove_items(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> int:
         """Forget the passages of some items; returns how many there were."""
@@ -188,45 +221,45 @@ class Passages:
 
     async def of_items(self, db: Statements, kind: str, item_ids: Sequence[str]) -> list[int]:
         """The passages of some items of one kind."""
-        return [row["id"] for row in await db.all(_Sql.of_items, kind, list(item_ids))]
+        return [row["id"] for row in await db.all(_Sql.of_items, kind=kind, item_ids=list(item_ids))]
 
     async def count_of_items(self, db: Statements, kind: str, item_ids: Sequence[str]) -> int:
         """How many passages some items have."""
-        return int((await db.one(_Sql.count_of_items, kind, list(item_ids)))["passages"])
+        return int((await db.one(_Sql.count_of_items, kind=kind, item_ids=list(item_ids)))["passages"])
 
     async def count_in_sessions(self, db: Statements, session_ids: Sequence[str]) -> int:
         """How many passages the messages of some sessions have."""
-        return int((await db.one(_Sql.count_in_sessions, list(session_ids)))["passages"])
+        return int((await db.one(_Sql.count_in_sessions, session_ids=list(session_ids)))["passages"])
 
     async def remove(self, tx: Transaction, ids: Sequence[int]) -> None:
         """Forget passages and all that was derived from them, counts included.
 
         Once in a transaction: two that each take away counts twice could wait for each other.
         """
-        await tx.all(_Sql.hold, ids)
-        rows = await tx.all(_Sql.counted_weights, ids)
+        await tx.all(_Sql.hold, ids=ids)
+        rows = await tx.all(_Sql.counted_weights, ids=ids)
         if rows:
             counted = await in_steps(_terms(row["weights"]) for row in rows)
             counts = await self._count(tx, counted, sign=-1)
-            await tx.all(_Sql.remove_unused_terms, sorted(counts))
+            await tx.all(_Sql.remove_unused_terms, counts=sorted(counts))
         for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
-            await tx.all(statement, ids)
+            await tx.all(statement, ids=ids)
 
     async def claim(self, tx: Transaction, limit: int, *, with_model: bool) -> list[Claim]:
         """Take the newest waiting passages for this transaction; other indexers pass them over."""
-        rows = await tx.all(_Sql.claim if with_model else _Sql.claim_uncounted, limit)
+        rows = await tx.all(_Sql.claim if with_model else _Sql.claim_uncounted, limit=limit)
         return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
 
     async def claim_some(self, tx: Transaction, ids: Sequence[int], limit: int) -> list[Claim]:
         """Take some of these passages for this transaction, where nobody else has."""
-        rows = await tx.all(_Sql.claim_some, list(ids), limit)
+        rows = await tx.all(_Sql.claim_some, ids=list(ids), limit=limit)
         return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
 
     async def _claims(self, tx: Transaction, counted: Mapping[int, bool]) -> list[Claim]:
-        texts = await tx.all(_Sql.texts, list(counted))
+        texts = await tx.all(_Sql.texts, ids=list(counted))
         if gone := counted.keys() - {row["id"] for row in texts}:
             # Deleted while something put them back into the queue.
-            await tx.all(_Sql.remove_from_queue, list(gone))
+            await tx.all(_Sql.remove_from_queue, ids=list(gone))
         return [
             Claim(
                 row["id"],
@@ -244,37 +277,37 @@ class Passages:
         """Store the meaning of claimed passages, count their words, and take them off the queue."""
         await tx.all(
             _Sql.add_vectors,
-            [claim.id for claim in claims],
-            [claim.kind for claim in claims],
-            [claim.owner for claim in claims],
-            [claim.head for claim in claims],
-            list(vectors),
-            model,
+            ids=[claim.id for claim in claims],
+            kinds=[claim.kind for claim in claims],
+            owners=[claim.owner for claim in claims],
+            heads=[claim.head for claim in claims],
+            vectors=list(vectors),
+            model=model,
         )
-        await tx.all(_Sql.remove_from_queue, [claim.id for claim in claims])
+        await tx.all(_Sql.remove_from_queue, ids=[claim.id for claim in claims])
         await self._count(tx, [claim.terms for claim in claims if not claim.counted])
 
     async def count_only(self, tx: Transaction, claims: Sequence[Claim]) -> None:
         """Without a model: count the words; the passages stay in the queue until there is one."""
-        await tx.all(_Sql.mark_counted, [claim.id for claim in claims])
+        await tx.all(_Sql.mark_counted, ids=[claim.id for claim in claims])
         await self._count(tx, [claim.terms for claim in claims])
 
     async def waiting(self, db: Statements, at_most: int) -> int:
         """How many passages of the namespace wait for the indexer, up to a bound."""
-        return int((await db.one(_Sql.waiting, at_most))["waiting"])
+        return int((await db.one(_Sql.waiting, at_most=at_most))["waiting"])
 
     async def backlog(self, db: Statements, at_most: int) -> tuple[int, float]:
         """How many wait, up to a bound, and for how many seconds the one that waits longest does."""
-        row = await db.one(_Sql.backlog, at_most)
+        row = await db.one(_Sql.backlog, at_most=at_most)
         return row["waiting"], row["seconds"]
 
     async def waiting_in_session(self, db: Statements, owner: str, session_id: str) -> list[int]:
         """The passages of an owner's session that wait for the indexer."""
-        return [row["id"] for row in await db.all(_Sql.waiting_in_session, owner, session_id)]
+        return [row["id"] for row in await db.all(_Sql.waiting_in_session, owner=owner, session_id=session_id)]
 
     async def waiting_of(self, db: Statements, ids: Sequence[int]) -> list[int]:
         """Those of some passages that still wait for the indexer."""
-        return [row["id"] for row in await db.all(_Sql.waiting_of, list(ids))]
+        return [row["id"] for row in await db.all(_Sql.waiting_of, ids=list(ids))]
 
     async def waiting_anywhere(self, database: Database, at_most: int) -> int:
         """How many passages wait for the indexer, in all namespaces together and up to a bound."""
@@ -292,32 +325,8 @@ class Passages:
         counts: Counter[int] = Counter()
         await in_steps(map(counts.update, passages))
         counts[bm25.ALL_PASSAGES] = len(passages)
-        await tx.all(_Sql.count_terms, list(counts), [sign * count for count in counts.values()])
+        await tx.all(_Sql.count_terms, terms=list(counts), counts=[sign * count for count in counts.values()])
         return counts
-
-
-def _columns(rows: Iterable[tuple[object, ...]]) -> Iterable[list[object]]:
-    """Rows as the arrays that a statement unnests."""
-    return map(list, zip(*rows, strict=True))
-
-
-def _row(source: Source, part: int, excerpt: Excerpt) -> tuple[object, ...]:
-    return (
-        source.kind,
-        source.item_id,
-        part,
-        source.owner,
-        source.agent_id,
-        source.session_id,
-        source.position,
-        source.role,
-        source.speaker,
-        source.category,
-        source.metadata,
-        source.at,
-        excerpt.text,
-        source.realm,
-    )
 
 
 def _keys(namespace: str, owner: str, terms: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Search: two legs nominate items, by words and by meaning, and one statement scores every nominee by both."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -45,6 +45,10 @@ class Scope:
     until: datetime | None = None
     metadata: str | None = None
     realm: str | None = None
+
+    def values(self) -> dict[str, object]:
+        """Each of them by the name that a statement knows it by."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def is_whole(self) -> bool:
         """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
@@ -106,7 +110,7 @@ class Search:
     async def lexical(self, db: Statements, owner: str | None, variants_of_words: Sequence[Sequence[str]]) -> Lexical:
         """A question's words, weighed by how rare they are in the namespace."""
         dimensions = [bm25.ALL_PASSAGES, *(bm25.dimension(variant) for group in variants_of_words for variant in group)]
-        frequencies = {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, dimensions)}
+        frequencies = {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, dimensions=dimensions)}
         return lexical_question(db.namespace, owner, variants_of_words, frequencies)
 
     async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
@@ -114,19 +118,36 @@ class Search:
         if not question.keys:
             return []
         if scope.is_whole():
-            rows = await db.all(_Sql.by_words, question.keys, question.vector, scope.kinds, limit, scope.owner)
+            rows = await db.all(
+                _Sql.by_words,
+                keys=question.keys,
+                vector=question.vector,
+                kinds=scope.kinds,
+                limit=limit,
+                owner=scope.owner,
+            )
         else:
             # One session or agent is small enough to score all of it; a time or a category is not.
             keys = None if scope.agent_id or scope.session_id else question.keys
-            rows = await db.all(_Sql.by_words_in_scope, keys, question.vector, *_narrowed(scope, limit))
+            rows = await db.all(
+                _Sql.by_words_in_scope, keys=keys, vector=question.vector, limit=limit, **scope.values()
+            )
         return [row["id"] for row in rows]
 
     async def by_meaning(self, db: Statements, scope: Scope, question: Meaning, limit: int) -> list[int]:
         """So many items near the question in meaning, the nearest first, each by its nearest passage."""
         if scope.is_whole():
-            rows = await db.all(_Sql.by_meaning, question.vector, question.model, scope.kinds, limit, scope.owner)
+            rows = await db.all(
+                _Sql.by_meaning,
+                vector=question.vector,
+                model=question.model,
+                kinds=scope.kinds,
+                limit=limit,
+                owner=scope.owner,
+            )
         else:
-            rows = await db.all(_Sql.by_meaning_in_scope, question.vector, question.model, *_narrowed(scope, limit))
+            values = {"vector": question.vector, "model": question.model, "limit": limit}
+            rows = await db.all(_Sql.by_meaning_in_scope, **values, **scope.values())
         return [row["id"] for row in rows]
 
     async def by_meaning_among(
@@ -137,14 +158,23 @@ class Search:
         And whether those were all the passages there are.
         """
         rows = await db.all(
-            _Sql.by_meaning_among, question.vector, question.model, scope.kinds, limit, scope.owner, passages
+            _Sql.by_meaning_among,
+            vector=question.vector,
+            model=question.model,
+            kinds=scope.kinds,
+            limit=limit,
+            owner=scope.owner,
+            passages=passages,
         )
         return [row["id"] for row in rows], not rows or rows[0]["passages"] < passages
 
     async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:
         """Passages with both scores."""
         vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
-        return [Nominee._make(row) for row in await db.all(_Sql.score, list(ids), words.vector, vector, model)]
+        return [
+            Nominee._make(row)
+            for row in await db.all(_Sql.score, ids=list(ids), words=words.vector, vector=vector, model=model)
+        ]
 
     async def around(
         self,
@@ -160,31 +190,31 @@ class Search:
         vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
         rows = await db.all(
             _Sql.around,
-            [session for session, _ in places],
-            [position for _, position in places],
-            words.vector,
-            vector,
-            model,
-            cosine_if_unknown,
-            lexical_weight,
+            sessions=[session for session, _ in places],
+            positions=[position for _, position in places],
+            words=words.vector,
+            vector=vector,
+            model=model,
+            cosine_if_unknown=cosine_if_unknown,
+            lexical_weight=lexical_weight,
         )
         return [Around._make(row) for row in rows]
 
     async def speakers(self, db: Statements, owner: str | None) -> set[str]:
         """Who spoke in this scope."""
         if owner is None:
-            rows = await db.all(_Sql.speakers_of_all, MAX_SPEAKERS)
+            rows = await db.all(_Sql.speakers_of_all, max_speakers=MAX_SPEAKERS)
         else:
-            rows = await db.all(_Sql.speakers, owner, MAX_SPEAKERS)
+            rows = await db.all(_Sql.speakers, owner=owner, max_speakers=MAX_SPEAKERS)
         return {row["speaker"] for row in rows}
 
     async def pending(self, db: Statements, owner: str | None) -> int:
         """How many passages still wait for their meaning, up to a bound."""
-        return int((await db.one(_Sql.pending, owner, MAX_PENDING))["pending"])
+        return int((await db.one(_Sql.pending, owner=owner, max_pending=MAX_PENDING))["pending"])
 
     async def waiting_items(self, db: Statements, kind: str) -> int:
         """How many items of a kind that has no owners are not embedded yet, up to a bound."""
-        return int((await db.one(_Sql.waiting_items, kind, MAX_PENDING))["waiting"])
+        return int((await db.one(_Sql.waiting_items, kind=kind, max_pending=MAX_PENDING))["waiting"])
 
 
 def lexical_question(
@@ -209,18 +239,3 @@ def lexical_question(
         candidates += df
         keys += [bm25.key(namespace, owner, variant) for variant in variants]
     return Lexical(bm25.sparse_text(weights), keys, bound)
-
-
-def _narrowed(scope: Scope, limit: int) -> tuple[Any, ...]:
-    return (
-        scope.kinds,
-        limit,
-        scope.owner,
-        scope.agent_id,
-        scope.session_id,
-        scope.categories,
-        scope.since,
-        scope.until,
-        scope.metadata,
-        scope.realm,
-    )

@@ -1,6 +1,6 @@
 -- frequencies
 -- In how many passages of the namespace some terms stand; term 0 is the number of passages.
-select term, df from term_stats where namespace = $1 and term = any($2::int[]);
+select term, df from term_stats where namespace = :namespace and term = any(:dimensions::int[]);
 
 -- by_words
 -- The best items by BM25 of a whole owner or namespace, each by its best passage.
@@ -9,16 +9,18 @@ from (
     select items.id, items.distance
     from (
         select distinct on (coalesce(words.head, words.id))
-               words.id, words.weights <#> $3::text::sparsevec as distance
+               words.id, words.weights <#> :vector::text::sparsevec as distance
         from passage_words words
-        where words.namespace = $1 and words.keys && $2::bigint[] and ($4::text[] is null or words.kind = any($4))
+        where words.namespace = :namespace and words.keys && :keys::bigint[]
+          and (:kinds::text[] is null or words.kind = any(:kinds))
         order by coalesce(words.head, words.id), distance, words.id
     ) as items
     order by items.distance, items.id
-    limit $5
+    limit :limit
 ) as best
 -- Keys are hashes: two owners may share one, if hardly ever.
-join passages on passages.namespace = $1 and passages.id = best.id and ($6::text is null or passages.owner = $6)
+join passages
+    on passages.namespace = :namespace and passages.id = best.id and (:owner::text is null or passages.owner = :owner)
 order by best.distance, best.id;
 
 -- by_words_in_scope
@@ -26,25 +28,25 @@ order by best.distance, best.id;
 select items.id
 from (
     select distinct on (coalesce(words.head, words.id))
-           words.id, words.weights <#> $3::text::sparsevec as distance
+           words.id, words.weights <#> :vector::text::sparsevec as distance
     from passage_words words
-    join passages on passages.namespace = $1 and passages.id = words.id
-    where words.namespace = $1
-      and ($2::bigint[] is null or words.keys && $2)
-      and ($4::text[] is null or passages.kind = any($4))
-      and ($6::text is null or passages.owner = $6)
-      and ($7::text is null or passages.agent_id = $7)
-      and ($8::text is null or passages.session_id = $8)
-      and ($9::text[] is null or passages.category = any($9))
-      and ($10::timestamptz is null or passages.at >= $10)
-      and ($11::timestamptz is null or passages.at <= $11)
-      and ($12::text is null or passages.metadata @> $12::text::jsonb)
-      and ($13::text is null or passages.realm = $13)
-      and words.weights <#> $3::text::sparsevec < 0
+    join passages on passages.namespace = :namespace and passages.id = words.id
+    where words.namespace = :namespace
+      and (:keys::bigint[] is null or words.keys && :keys)
+      and (:kinds::text[] is null or passages.kind = any(:kinds))
+      and (:owner::text is null or passages.owner = :owner)
+      and (:agent_id::text is null or passages.agent_id = :agent_id)
+      and (:session_id::text is null or passages.session_id = :session_id)
+      and (:categories::text[] is null or passages.category = any(:categories))
+      and (:since::timestamptz is null or passages.at >= :since)
+      and (:until::timestamptz is null or passages.at <= :until)
+      and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
+      and (:realm::text is null or passages.realm = :realm)
+      and words.weights <#> :vector::text::sparsevec < 0
     order by coalesce(words.head, words.id), distance, words.id
 ) as items
 order by items.distance, items.id
-limit $5;
+limit :limit;
 
 -- by_meaning
 -- The nearest items of a whole owner or namespace, each by its nearest passage: an exact scan.
@@ -53,18 +55,18 @@ from (
     select items.id, items.distance
     from (
         select distinct on (coalesce(vectors.head, vectors.id))
-               vectors.id, vectors.embedding <=> $2::text::halfvec as distance
+               vectors.id, vectors.embedding <=> :vector::text::halfvec as distance
         from passage_vectors vectors
-        where vectors.namespace = $1
-          and vectors.model = $3
-          and ($4::text[] is null or vectors.kind = any($4))
-          and ($6::text is null or vectors.owner = $6)
+        where vectors.namespace = :namespace
+          and vectors.model = :model
+          and (:kinds::text[] is null or vectors.kind = any(:kinds))
+          and (:owner::text is null or vectors.owner = :owner)
         order by coalesce(vectors.head, vectors.id), distance, vectors.id
     ) as items
     order by items.distance, items.id
-    limit $5
+    limit :limit
 ) as best
-join passages on passages.namespace = $1 and passages.id = best.id
+join passages on passages.namespace = :namespace and passages.id = best.id
 order by best.distance, best.id;
 
 -- by_meaning_among
@@ -77,21 +79,21 @@ from (
         select distinct on (near.item) near.id, near.distance, count(*) over () as passages
         from (
             select vectors.id, coalesce(vectors.head, vectors.id) as item,
-                   vectors.embedding <=> $2::text::halfvec as distance
+                   vectors.embedding <=> :vector::text::halfvec as distance
             from passage_vectors vectors
-            where vectors.namespace = $1
-              and vectors.model = $3
-              and ($4::text[] is null or vectors.kind = any($4))
-              and ($6::text is null or vectors.owner = $6)
+            where vectors.namespace = :namespace
+              and vectors.model = :model
+              and (:kinds::text[] is null or vectors.kind = any(:kinds))
+              and (:owner::text is null or vectors.owner = :owner)
             order by distance, vectors.id
-            limit $7
+            limit :passages
         ) as near
         order by near.item, near.distance, near.id
     ) as items
     order by items.distance, items.id
-    limit $5
+    limit :limit
 ) as best
-join passages on passages.namespace = $1 and passages.id = best.id
+join passages on passages.namespace = :namespace and passages.id = best.id
 order by best.distance, best.id;
 
 -- by_meaning_in_scope
@@ -99,48 +101,51 @@ order by best.distance, best.id;
 select items.id
 from (
     select distinct on (coalesce(vectors.head, vectors.id))
-           passages.id, vectors.embedding <=> $2::text::halfvec as distance
+           passages.id, vectors.embedding <=> :vector::text::halfvec as distance
     from passages
-    join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages.id and vectors.model = $3
-    where passages.namespace = $1
-      and ($4::text[] is null or passages.kind = any($4))
-      and ($6::text is null or passages.owner = $6)
-      and ($6::text is null or vectors.owner = $6)
-      and ($7::text is null or passages.agent_id = $7)
-      and ($8::text is null or passages.session_id = $8)
-      and ($9::text[] is null or passages.category = any($9))
-      and ($10::timestamptz is null or passages.at >= $10)
-      and ($11::timestamptz is null or passages.at <= $11)
-      and ($12::text is null or passages.metadata @> $12::text::jsonb)
-      and ($13::text is null or passages.realm = $13)
+    join passage_vectors vectors
+        on vectors.namespace = :namespace and vectors.id = passages.id and vectors.model = :model
+    where passages.namespace = :namespace
+      and (:kinds::text[] is null or passages.kind = any(:kinds))
+      and (:owner::text is null or passages.owner = :owner)
+      and (:owner::text is null or vectors.owner = :owner)
+      and (:agent_id::text is null or passages.agent_id = :agent_id)
+      and (:session_id::text is null or passages.session_id = :session_id)
+      and (:categories::text[] is null or passages.category = any(:categories))
+      and (:since::timestamptz is null or passages.at >= :since)
+      and (:until::timestamptz is null or passages.at <= :until)
+      and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
+      and (:realm::text is null or passages.realm = :realm)
     order by coalesce(vectors.head, vectors.id), distance, passages.id
 ) as items
 order by items.distance, items.id
-limit $5;
+limit :limit;
 
 -- score
 -- Nominees of either leg with both scores.
 select passages.id, passages.kind, passages.item_id, passages.part, passages.owner, passages.agent_id,
        passages.session_id, passages.position, passages.role, passages.speaker, passages.category, passages.metadata,
        passages.at, passages.text,
-       - (words.weights <#> $3::text::sparsevec) as lexical,
-       1 - (vectors.embedding <=> $4::text::halfvec) as cosine
+       - (words.weights <#> :words::text::sparsevec) as lexical,
+       1 - (vectors.embedding <=> :vector::text::halfvec) as cosine
 from passages
-join passage_words words on words.namespace = $1 and words.id = passages.id
-left join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages.id and vectors.model = $5
-where passages.namespace = $1 and passages.id = any($2::bigint[]);
+join passage_words words on words.namespace = :namespace and words.id = passages.id
+left join passage_vectors vectors
+    on vectors.namespace = :namespace and vectors.id = passages.id and vectors.model = :model
+where passages.namespace = :namespace and passages.id = any(:ids::bigint[]);
 
 -- around
 -- The messages next to nominees: their best match, and how they end.
 select passages.session_id, passages.position,
-       max(coalesce(1 - (vectors.embedding <=> $5::text::halfvec), $7::float8)
-           - $8::float8 * (words.weights <#> $4::text::sparsevec)) as match,
+       max(coalesce(1 - (vectors.embedding <=> :vector::text::halfvec), :cosine_if_unknown::float8)
+           - :lexical_weight::float8 * (words.weights <#> :words::text::sparsevec)) as match,
        (array_agg(right(passages.text, 200) order by passages.part desc))[1] as ending
-from unnest($2::text[], $3::bigint[]) as wanted (session_id, position)
-join passages on passages.namespace = $1
+from unnest(:sessions::text[], :positions::bigint[]) as wanted (session_id, position)
+join passages on passages.namespace = :namespace
     and passages.session_id = wanted.session_id and passages.position = wanted.position
-join passage_words words on words.namespace = $1 and words.id = passages.id
-left join passage_vectors vectors on vectors.namespace = $1 and vectors.id = passages.id and vectors.model = $6
+join passage_words words on words.namespace = :namespace and words.id = passages.id
+left join passage_vectors vectors
+    on vectors.namespace = :namespace and vectors.id = passages.id and vectors.model = :model
 group by passages.session_id, passages.position;
 
 -- speakers
@@ -148,7 +153,7 @@ group by passages.session_id, passages.position;
 with recursive found (speaker) as (
     (
         select passages.speaker from passages
-        where passages.namespace = $1 and passages.owner = $2 and passages.speaker is not null
+        where passages.namespace = :namespace and passages.owner = :owner and passages.speaker is not null
         order by passages.speaker
         limit 1
     )
@@ -157,19 +162,19 @@ with recursive found (speaker) as (
     from found
     cross join lateral (
         select passages.speaker from passages
-        where passages.namespace = $1 and passages.owner = $2 and passages.speaker > found.speaker
+        where passages.namespace = :namespace and passages.owner = :owner and passages.speaker > found.speaker
         order by passages.speaker
         limit 1
     ) as later
 )
-select speaker from found limit $3;
+select speaker from found limit :max_speakers;
 
 -- speakers_of_all
 -- Who spoke in a namespace, owner by owner.
 with recursive found (owner, speaker) as (
     (
         select passages.owner, passages.speaker from passages
-        where passages.namespace = $1 and passages.speaker is not null
+        where passages.namespace = :namespace and passages.speaker is not null
         order by passages.owner, passages.speaker
         limit 1
     )
@@ -178,13 +183,13 @@ with recursive found (owner, speaker) as (
     from found
     cross join lateral (
         select passages.owner, passages.speaker from passages
-        where passages.namespace = $1 and passages.speaker is not null
+        where passages.namespace = :namespace and passages.speaker is not null
           and (passages.owner, passages.speaker) > (found.owner, found.speaker)
         order by passages.owner, passages.speaker
         limit 1
     ) as later
 )
-select speaker from found limit $2;
+select speaker from found limit :max_speakers;
 
 -- waiting_items
 -- How many items of one kind that belong to nobody in particular wait to be embedded, up to a bound.
@@ -192,14 +197,15 @@ select count(*) as waiting
 from (
     select distinct passages.item_id
     from passage_queue queue
-    join passages on passages.namespace = $1 and passages.id = queue.id
-    where queue.namespace = $1 and queue.owner = '' and passages.kind = $2
-    limit $3
+    join passages on passages.namespace = :namespace and passages.id = queue.id
+    where queue.namespace = :namespace and queue.owner = '' and passages.kind = :kind
+    limit :max_pending
 ) as some_of_them;
 
 -- pending
 -- How many passages of an owner, or of the namespace, still wait for their meaning, up to a bound.
 select count(*) as pending
 from (
-    select id from passage_queue where namespace = $1 and ($2::text is null or owner = $2) limit $3
+    select id from passage_queue
+    where namespace = :namespace and (:owner::text is null or owner = :owner) limit :max_pending
 ) as some_of_them;

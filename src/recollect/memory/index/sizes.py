@@ -1,7 +1,7 @@
 """Sizes: how much a namespace holds of each kind and how fast it grows, without reading millions of rows."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -34,7 +34,7 @@ class _Sql(Queries, file="sizes.sql"):
 
 
 # The same statement, planned and not run: the plan says how many rows each part would have without its limit.
-_ESTIMATES = Query("sizes.estimates", f"explain (format json)\n{_Sql.counts.text}")
+_ESTIMATES = replace(_Sql.counts, name="sizes.estimates", text=f"explain (format json)\n{_Sql.counts.text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Sizes:
 
     async def counts(self, db: Statements) -> Counts:
         """Everything in one statement, and one more if something is large."""
-        found = [row["rows"] for row in await db.all(_Sql.counts, COUNTED + 1)]
+        found = [row["rows"] for row in await db.all(_Sql.counts, limit=COUNTED + 1)]
         counts = [Count(rows, exact=True) for rows in found]
         if max(found) > COUNTED:
             estimates = await self._estimates(db)
@@ -75,7 +75,7 @@ class Sizes:
         )
 
     async def _estimates(self, db: Statements) -> list[int]:
-        (plan,) = (await db.one(_ESTIMATES, COUNTED + 1))[0]
+        (plan,) = (await db.one(_ESTIMATES, limit=COUNTED + 1))[0]
         # On Citus the plan is one node that says nothing: then the bound is what is known.
         return [max(_rows_below_limit(part)) for part in plan["Plan"].get("Plans", ())]
 
