@@ -121,12 +121,12 @@ async def latency(report: Report, engine: Engine) -> None:
     await fill(engine, "shared", OWNERS | crowd)
     for owner, bar in zip(OWNERS, ("40 ms", "50 ms", "120 ms"), strict=True):
         await measure(report, engine, "shared", owner, f"{owner[6:]} passages among {TOTAL:,}", f"p95 <= {bar}")
-    await tend(report, engine)
+    await build_indexes(report, engine)
     await measure(report, engine, "shared", "owner-100k", "100k passages with an index of their own", "p95 <= 120 ms")
     await recall_under_load(report, engine)
 
 
-async def tend(report: Report, engine: Engine) -> None:
+async def build_indexes(report: Report, engine: Engine) -> None:
     """The index of the one giant owner; one for the whole namespace would take as long as all the rest."""
     embedder = engine.embedders.local
     assert embedder is not None
@@ -184,7 +184,9 @@ async def write_all(remember: Remember, namespace: str, texts: Sequence[str]) ->
 
     async def writer(number: int) -> None:
         for text in texts[number::WRITERS]:
-            await remember.turn(namespace, Turn(f"session-{number}", (Line("user", text),), opens_for=f"user-{number}"))
+            await remember.turn(
+                namespace, Turn(f"session-{number}", (Line("user", text),), owner_if_new=f"user-{number}")
+            )
 
     started = time.perf_counter()
     await asyncio.gather(*map(writer, range(WRITERS)))

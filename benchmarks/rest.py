@@ -19,7 +19,7 @@ from benchmarks.sizes import sized
 from benchmarks.spine import TEXT
 from recollect import Settings
 from recollect.engine import Engine
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 
 CONNECTIONS = 32
 REQUESTS = sized(1500, 64)
@@ -45,7 +45,7 @@ async def run(report: Report, home: Path) -> None:
         for session in range(SESSIONS):
             async with engine.database.transaction("default") as tx:
                 await engine.capabilities.sessions.open(tx, {f"bench-{session}": "anonymous"})
-        memory = await engine.memories.add("default", TEXT, "fact", Holder(user_id="bench"))
+        memory = await engine.memories.add("default", TEXT, "fact", MemoryScope(user_id="bench"))
         bare = await stack.enter_async_context(_server(home, sys.executable, "-m", "benchmarks.bare_server", str(home)))
         ours = await stack.enter_async_context(recollect_server(home))
         await _writes_and_reads(report, bare, ours, str(memory.memory.id))
@@ -116,7 +116,7 @@ async def _search(report: Report, engine: Engine, port: int) -> None:
         loop = asyncio.get_running_loop()
         for text, user in questions:
             began = loop.time()
-            await engine.memories.search("default", text, Holder(user_id=user), limit=10)
+            await engine.memories.search("default", text, MemoryScope(user_id=user), limit=10)
             times.append((loop.time() - began) * 1000)
         return times
 

@@ -18,7 +18,7 @@ from recollect.memory.index import passages
 CONVERSATIONS = sized(100, 4)
 INTERACTIONS = sized(40, 4)
 LONG_CONVERSATION = sized(1_000_000)
-TEXT = "The user prefers a window seat and would rather fly in the morning than late at night."
+TEXT = "The user prefers a window judge and would rather fly in the morning than late at night."
 (EXCERPT,) = passages.analyse(TEXT)
 WEIGHTS = EXCERPT.weights
 KEYS = passages._keys("default", "bench", EXCERPT.terms)

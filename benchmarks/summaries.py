@@ -24,7 +24,7 @@ from benchmarks.report import Report
 from recollect.flows.short_term.context_window import budget, to_compact
 from recollect.flows.short_term.summaries import said_by
 from recollect.language.summary import summarise
-from recollect.memory.windows import Windowed
+from recollect.memory.windows import WindowMessage
 from recollect.settings import Settings
 
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -45,17 +45,17 @@ class Compaction(NamedTuple):
     milliseconds: float
 
 
-def conversations(corpus: Path) -> list[list[Windowed]]:
-    found: dict[str, list[Windowed]] = defaultdict(list)
+def conversations(corpus: Path) -> list[list[WindowMessage]]:
+    found: dict[str, list[WindowMessage]] = defaultdict(list)
     with gzip.open(corpus, "rt") if corpus.suffix == ".gz" else corpus.open() as lines:
         for row in map(json.loads, lines):
-            found[row["conversation"]].append(Windowed.of(uuid4(), row["speaker"], row["text"], None, 0.0))
+            found[row["conversation"]].append(WindowMessage.of(uuid4(), row["speaker"], row["text"], None, 0.0))
     return list(found.values())
 
 
-def compactions(messages: Sequence[Windowed], again: bool) -> Iterator[Compaction]:
+def compactions(messages: Sequence[WindowMessage], again: bool) -> Iterator[Compaction]:
     """Each time the window is over its threshold; `again` says whether a summary is a part of the next one."""
-    window: list[Windowed] = []
+    window: list[WindowMessage] = []
     gone: list[str] = []
     for message in messages:
         window.append(message)
@@ -63,7 +63,7 @@ def compactions(messages: Sequence[Windowed], again: bool) -> Iterator[Compactio
             started = time.perf_counter()
             text = summarise([line for m in part for line in said_by(m)], budget(part, window[len(part) :], THRESHOLD))
             milliseconds = (time.perf_counter() - started) * 1000
-            summary = Windowed.of(uuid4(), "summary", text, None, 0.0, compacted=True)
+            summary = WindowMessage.of(uuid4(), "summary", text, None, 0.0, compacted=True)
             gone += [m.content for m in part if not m.compacted]
             length = summary.tokens / sum(m.tokens for m in part)
             yield Compaction(share([m.content for m in part], text), share(gone, text), length, milliseconds)

@@ -12,7 +12,7 @@ from recollect.flows.cognitive.cognition import Cognition
 from recollect.flows.cognitive.golden_test import GoldenTest
 from recollect.flows.cognitive.graph import GraphMemory
 from recollect.flows.cognitive.ground_truth import GroundTruth
-from recollect.flows.cognitive.judge import Judges, seated
+from recollect.flows.cognitive.judge import Judges, judge_models
 from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
 from recollect.flows.forgetting.forget import Forget
@@ -21,11 +21,11 @@ from recollect.flows.gateway import Gateway
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
-from recollect.flows.indexing.namespace_models import Spaces
-from recollect.flows.indexing.passage_writer import Findable
+from recollect.flows.indexing.namespace_models import NamespaceModels
+from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.remember import Remember
-from recollect.flows.search.item_search import Legs
+from recollect.flows.search.item_search import ItemSearch
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.recall import Recall
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
@@ -76,13 +76,13 @@ class Engine:
         """What gives passages their meaning, and keeps it well."""
         capabilities = self.capabilities
         models = capabilities.embedding_models
-        self.spaces = Spaces(self.database, models, self.embedders)
-        self.maintenance = Maintenance(self.database, capabilities.giants, self.spaces)
+        self.namespace_models = NamespaceModels(self.database, models, self.embedders)
+        self.maintenance = Maintenance(self.database, capabilities.giants, self.namespace_models)
         self.indexer = Indexer(
             self.database,
             capabilities.passages,
-            self.spaces,
-            indexed=self.maintenance.touch,
+            self.namespace_models,
+            indexed=self.maintenance.mark_dirty,
             at_once=max(1, self.settings.database_connections // 2),
         )
         self.embeddings = EmbeddingSwitch(
@@ -90,8 +90,8 @@ class Engine:
             models,
             capabilities.passages,
             capabilities.giants,
-            self.spaces,
-            tend=self.maintenance.tend,
+            self.namespace_models,
+            build_indexes=self.maintenance.build_indexes,
             switched=self._look_after,
         )
         self.status = Status(self.database, capabilities, self.embedders, self.spending)
@@ -110,9 +110,9 @@ class Engine:
         )
         self.conversations = Conversations(self.database, capabilities.sessions, capabilities.log, self.remember)
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
-        self.recall = Recall(self.database, capabilities.search, self.nomination, self.spaces)
-        self._findable = Findable(
-            capabilities.passages, self.spaces, written=self.indexer.wake, indexed=self.maintenance.touch
+        self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models)
+        self._passage_writer = PassageWriter(
+            capabilities.passages, self.namespace_models, written=self.indexer.wake, indexed=self.maintenance.mark_dirty
         )
 
     def _build_cognition(self) -> None:
@@ -125,8 +125,10 @@ class Engine:
             capabilities.insights,
             capabilities.working,
             capabilities.episodes,
-            self._findable,
-            Legs(self.database, capabilities.search, self.nomination, capabilities.passages, self.spaces),
+            self._passage_writer,
+            ItemSearch(
+                self.database, capabilities.search, self.nomination, capabilities.passages, self.namespace_models
+            ),
             self.settings.fidelity_threshold,
         )
         self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
@@ -135,7 +137,7 @@ class Engine:
             self.database,
             capabilities.golden,
             capabilities.judging,
-            *seated(self.settings, self.providers),
+            *judge_models(self.settings, self.providers),
             self.settings.judge_deadline_seconds,
         )
 
@@ -154,13 +156,13 @@ class Engine:
             capabilities.sessions,
             capabilities.resources,
             capabilities.passages,
-            self._findable,
+            self._passage_writer,
             self.remember,
             self.recall,
             self.indexer,
         )
         self.memories = LongTermMemory(
-            self.database, capabilities.memories, capabilities.passages, self._findable, self.recall, self.llm
+            self.database, capabilities.memories, capabilities.passages, self._passage_writer, self.recall, self.llm
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access)
 
@@ -216,7 +218,7 @@ class Engine:
     def _look_after(self, namespace: str) -> None:
         """A namespace has another model: what is left of the old one is for the background to do."""
         self.indexer.wake()
-        self.maintenance.touch(namespace)
+        self.maintenance.mark_dirty(namespace)
 
     async def close(self) -> None:
         """Finish accepted writes, then let go of the database."""

@@ -25,7 +25,7 @@ from recollect.flows.cognitive.golden_test import Entry
 from recollect.inference.embedding import local
 from recollect.inference.embedding import openai as openai_embedder
 from recollect.inference.embedding.openai import Patience
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from recollect.settings import Settings
 from tests.gateway_clients import GatewayUser, new_user
 from tests.gateway_clients import said as said_by
@@ -101,7 +101,7 @@ async def fill(engine: Engine, namespace: str) -> str:
     message = await engine.cognition.store_dialogue(namespace, "talk", "user", STORED)
     insight = await engine.cognition.compress(namespace, STORED, [message.seq])
     await engine.cognition.store_episode(namespace, SAME_WORDS, 1.0, "Problem: ice. Lesson: wait.")
-    await engine.memories.add(namespace, STORED, "fact", Holder(user_id=USER))
+    await engine.memories.add(namespace, STORED, "fact", MemoryScope(user_id=USER))
     await engine.golden_test.add(namespace, [Entry(SAME_WORDS, [insight.insight.id])])
     async with serving(engine) as http:
         user = await new_user(http, USER)

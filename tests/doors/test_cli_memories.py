@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from recollect.engine import Engine
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from recollect.tasks import in_thread
 
 
@@ -23,7 +23,7 @@ def recollect(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, namespace: str) -> None:
-    ann = Holder(user_id="ann")
+    ann = MemoryScope(user_id="ann")
     old = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", ann)).memory
     new = (await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann)).memory
     async with engine.database.transaction(namespace) as tx:

@@ -14,7 +14,7 @@ import pytest
 from recollect.doors.cli.memories import trend
 from recollect.engine import Engine
 from recollect.memory.cognitive.golden import GoldenRun
-from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
+from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.tasks import in_thread
 from tests.flows.test_hybrid_search import fill
 
@@ -120,7 +120,7 @@ async def test_every_score_of_the_judges_can_be_read(engine: Engine, namespace: 
     query_id = int(ok("add", "to be judged"))
     scores = (JudgeScore(7, 0.9, "It fits.", 0.25, "It does not."),)
     async with engine.database.transaction(namespace) as tx:
-        await Judging().add(tx, Hearing(query_id, "asked", "one", "two", 0.9, 0.25, 0.0, "slight", scores))
+        await Judging().add(tx, Evaluation(query_id, "asked", "one", "two", 0.9, 0.25, 0.0, "slight", scores))
     shown = ok("judgements", str(query_id))
     assert "kappa 0.00 (slight)  one 0.90  two 0.25" in shown
     assert "document 7: 0.90 and 0.25" in shown
@@ -133,7 +133,7 @@ async def test_what_both_judges_found_relevant_is_accepted_by_a_command(engine: 
     query_id = int(ok("add", "train to Lisbon", "--expect", str(stored[0])))
     scores = (JudgeScore(stored[3], 0.9, "It fits.", 1.0, "Yes."), JudgeScore(stored[1], 0.9, "It fits.", 0.5, "No."))
     async with engine.database.transaction(namespace) as tx:
-        await Judging().add(tx, Hearing(query_id, "Train to Lisbon?", "one", "two", 0.9, 0.7, 0.0, "slight", scores))
+        await Judging().add(tx, Evaluation(query_id, "Train to Lisbon?", "one", "two", 0.9, 0.7, 0.0, "slight", scores))
     assert ok("accept", str(query_id)) == (
         f"Query {query_id} expects {stored[0]}, {stored[3]}: {stored[3]} added.\n"
         f"  relevant to one judge only: {stored[1]}\n"

@@ -5,9 +5,9 @@ from recollect.flows.remember import Line, Turn
 
 
 async def say(engine: Engine, namespace: str, user: str, text: str, session: str = "talk") -> None:
-    await engine.remember.turn(namespace, Turn(session, (Line("user", text),), opens_for=user))
+    await engine.remember.turn(namespace, Turn(session, (Line("user", text),), owner_if_new=user))
 
 
 async def say_all(engine: Engine, namespace: str, user: str, *texts: str, session: str = "talk") -> None:
     lines = tuple(Line("user", text) for text in texts)
-    await engine.remember.turn(namespace, Turn(session, lines, opens_for=user))
+    await engine.remember.turn(namespace, Turn(session, lines, owner_if_new=user))

@@ -10,7 +10,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.transfer.import_report import Report
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -89,7 +89,7 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     entries = [
         {
             "id": str(own),
-            "memory": "Prefers window seats on night trains",
+            "memory": "Prefers window judges on night trains",
             "user_id": "mira",
             "agent_id": None,
             "run_id": "trip",
@@ -108,18 +108,18 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     assert (report.added, report.known, report.refusals) == ({"memory": 3}, {"memory": 2}, [])
 
     memory = await engine.memories.get(namespace, str(own))
-    assert memory.holder == Holder("mira", None, "trip")
+    assert memory.holder == MemoryScope("mira", None, "trip")
     assert memory.category == "preference"
     assert memory.metadata == {"source": "chat", "mem0": {"categories": ["travel", "user_preferences"]}}
     assert memory.created_at.isoformat() == "2024-05-01T19:00:00.123456+00:00"
     assert [entry.event for entry in await engine.memories.history(namespace, str(own))] == ["create"]
     of_mira = [json.loads(line)["kind"] async for line in engine.exporting.lines(namespace, "mira")]
     assert of_mira == ["recollect-export", "memory", "memory", "memory_history", "memory_history", "end"]
-    found = await engine.memories.search(namespace, "Who is family in Lagos?", Holder("mira"), limit=1)
+    found = await engine.memories.search(namespace, "Who is family in Lagos?", MemoryScope("mira"), limit=1)
     assert (found[0].memory.text, found[0].memory.category) == ("Has a brother in Lagos", "fact")
-    (bees,) = (await engine.memories.newest(namespace, Holder("ben"))).memories
+    (bees,) = (await engine.memories.newest(namespace, MemoryScope("ben"))).memories
     assert bees.text == "Keeps bees"
-    same = await engine.memories.add(namespace, "has a brother in Lagos", "fact", Holder("mira"))
+    same = await engine.memories.add(namespace, "has a brother in Lagos", "fact", MemoryScope("mira"))
     assert same.what == "existing"
 
     again = await adopt_mem0(engine, namespace, entries, user="ben")

@@ -15,7 +15,7 @@ from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS
 from recollect.flows.long_term.memories import Added, Deleted
 from recollect.flows.long_term.memory_requests import Change
 from recollect.inference.llm import Prompt
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from recollect.settings import Settings
 from tests.flows.test_memories import ANN, events, listed, rows, texts
 from tests.llm_servers import Asked, ProviderServer, Reply, provider_server
@@ -61,7 +61,7 @@ def model(engine: Engine) -> ScriptedModel:
     return model
 
 
-async def add(engine: Engine, namespace: str, text: str, holder: Holder = ANN, category: str = "fact") -> Added:
+async def add(engine: Engine, namespace: str, text: str, holder: MemoryScope = ANN, category: str = "fact") -> Added:
     return await engine.memories.add(namespace, text, category, holder)
 
 
@@ -204,7 +204,12 @@ async def test_what_is_said_again_after_it_was_superseded_is_a_memory_of_its_own
 async def test_only_memories_of_the_very_same_scope_are_compared(
     engine: Engine, namespace: str, model: ScriptedModel
 ) -> None:
-    others = [Holder("bob"), Holder("ann", "agent"), Holder("ann", session_id="s"), Holder(None, "agent")]
+    others = [
+        MemoryScope("bob"),
+        MemoryScope("ann", "agent"),
+        MemoryScope("ann", session_id="s"),
+        MemoryScope(None, "agent"),
+    ]
     for number, holder in enumerate(others):
         model.will_say(f"Secret number {number} is tea.")
         await add(engine, namespace, f"Tea {number}.", holder)

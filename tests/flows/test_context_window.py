@@ -15,7 +15,7 @@ from recollect.flows.short_term.context_window import ContextWindow, WindowDefau
 from recollect.flows.short_term.summaries import Summarising, Summary
 from recollect.inference.llm import M, Prompt
 from recollect.memory.index.search import Scope
-from recollect.memory.windows import WindowConfig, Windowed
+from recollect.memory.windows import WindowConfig, WindowMessage
 from recollect.settings import Settings
 from tests.memory.test_passages import TABLES, counts, statistics
 from tests.valkey import shared_url, stoppable, url_of, with_redis
@@ -52,7 +52,7 @@ async def log_engine(settings: Settings) -> AsyncIterator[Engine]:
 class Joining:
     """A summariser that leaves nothing out and says everything once."""
 
-    async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+    async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
         await asyncio.sleep(0)
         return Summary(" ".join(message.content for message in messages), "llm")
 
@@ -85,7 +85,7 @@ def numbered(count: int, tokens: int = 20) -> list[Line]:
     return says(*(f"Number {n} " + "we " * (tokens - 2) for n in range(count)))
 
 
-def contents(messages: Sequence[Windowed]) -> list[str]:
+def contents(messages: Sequence[WindowMessage]) -> list[str]:
     return [message.content for message in messages]
 
 
@@ -287,7 +287,7 @@ async def test_a_single_message_is_never_summarised(engine: Engine, namespace: s
 
 async def test_a_summary_of_what_is_gone_is_not_applied(engine: Engine, namespace: str) -> None:
     store = engine.windows._store
-    summary = Windowed.of(uuid4(), "summary", "too late", {}, 0.0, compacted=True)
+    summary = WindowMessage.of(uuid4(), "summary", "too late", {}, 0.0, compacted=True)
     part = await engine.windows.add(namespace, "s", says("one", "two"))
     await engine.windows.delete(namespace, "s")
     assert await store.replace(namespace, "s", part, summary) is False
@@ -302,13 +302,13 @@ async def test_whoever_is_slower_adopts_the_other_summary(engine: Engine, stored
     """Another process is faster while this one summarises."""
 
     class Brief(Joining):
-        async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+        async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
             return Summary("in short", "llm")
 
     faster = ContextWindow(engine.windows._store, Brief(), DEFAULTS)
 
     class Overtaken(Joining):
-        async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+        async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
             await faster.context(namespace, "s")
             return Summary("never to be seen", "llm")
 
@@ -325,7 +325,7 @@ async def test_nothing_is_held_while_a_summary_is_written(stored: Settings, name
     engine = await Engine.open(stored.model_copy(update={"database_connections": 1}))
 
     class Talkative(Joining):
-        async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+        async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
             await engine.windows.add(namespace, "s", says("and meanwhile"))
             return Summary("much", "llm")
 
@@ -362,7 +362,7 @@ async def test_many_writers_and_readers_lose_nothing_and_tell_nothing_twice(stor
             assert len(told) == len(set(told))
             assert before <= set(told)
 
-    async def compacted(window: ContextWindow) -> list[Windowed]:
+    async def compacted(window: ContextWindow) -> list[WindowMessage]:
         return (await window.context(namespace, "s")).messages
 
     readers = [asyncio.create_task(read(reader)) for reader in range(5)]

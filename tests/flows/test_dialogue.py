@@ -43,7 +43,7 @@ async def three_days(engine: Engine, namespace: str) -> None:
     for number, line in enumerate(lines):
         dated = Line(line.role, line.content, None, line.speaker, DAY + timedelta(days=number))
         session = "a" if number < 2 else "b"
-        await engine.remember.turn(namespace, Turn(session, (dated,), opens_for="ann"))
+        await engine.remember.turn(namespace, Turn(session, (dated,), owner_if_new="ann"))
 
 
 async def test_raw_dialogue_is_read_by_every_filter(engine: Engine, namespace: str) -> None:
@@ -68,6 +68,6 @@ async def test_raw_dialogue_is_read_by_every_filter(engine: Engine, namespace: s
 
 async def test_messages_of_the_same_moment_keep_their_order(engine: Engine, namespace: str) -> None:
     lines = tuple(Line("user", str(number), at=DAY) for number in range(5))
-    await engine.remember.turn(namespace, Turn("talk", lines, opens_for="ann"))
+    await engine.remember.turn(namespace, Turn("talk", lines, owner_if_new="ann"))
     assert [message.content for message in await engine.cognition.raw(namespace, order="asc")] == list("01234")
     assert [message.content for message in await engine.cognition.raw(namespace)] == list("43210")

@@ -9,7 +9,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows.indexing import model_switch as embedding_switch
-from recollect.memory.index import large_owners as giants
+from recollect.memory.index import giants
 from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 from recollect.storage.sql import Query
@@ -126,7 +126,7 @@ async def test_a_provider_that_fails_leaves_the_old_model_and_the_rest_is_done_l
     filled: Engine, namespace: str, provider: ProviderServer
 ) -> None:
     before = (await filled.embeddings.status(namespace)).active
-    await filled.spaces.embedders.require(OPENAI, namespace).embed_query("a first request succeeds")
+    await filled.namespace_models.embedders.require(OPENAI, namespace).embed_query("a first request succeeds")
     provider.answer = lambda asked: Failure(503)
     with pytest.raises(Unavailable, match="503"):
         await filled.embeddings.run(namespace, OPENAI)
@@ -136,7 +136,7 @@ async def test_a_provider_that_fails_leaves_the_old_model_and_the_rest_is_done_l
 
 
 async def test_going_back_half_way_leaves_nothing_of_the_other_model(filled: Engine, namespace: str) -> None:
-    new = filled.spaces.embedders.require(OPENAI, namespace)
+    new = filled.namespace_models.embedders.require(OPENAI, namespace)
     old = await filled.embeddings._begin(namespace, OPENAI)
     assert old is not None
     await filled.embeddings._batch(namespace, old, new, 0)
@@ -162,7 +162,7 @@ async def test_old_vectors_stay_while_a_search_may_read_them(
     filled: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_switch, "GRACE", timedelta(hours=1))
-    meaning = (await filled.spaces.question(namespace, "lamp")).meaning
+    meaning = (await filled.namespace_models.question(namespace, "lamp")).meaning
     assert meaning is not None
     await filled.embeddings.run(namespace, OPENAI)
     assert not await filled.embeddings.sweep(namespace)
@@ -177,9 +177,9 @@ async def test_a_giant_has_an_index_of_the_new_size_before_searches_ask_for_it(
     filled: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(giants, "THRESHOLD", 50)
-    old = await filled.maintenance.tend(namespace)
+    old = await filled.maintenance.build_indexes(namespace)
     await filled.embeddings.run(namespace, OPENAI)
-    meaning = (await filled.spaces.question(namespace, "the boat in room 5")).meaning
+    meaning = (await filled.namespace_models.question(namespace, "the boat in room 5")).meaning
     assert meaning is not None
     async with filled.database.searching(namespace) as db:
         giant = await filled.capabilities.giants.find(db, "ann", OPENAI)
@@ -247,7 +247,7 @@ async def test_no_sentence_in_a_log_names_the_namespace_that_an_indexer_works_fo
     unlimited = await Engine.open(settings.model_copy(update={"embedding_model": OPENAI}))
     await unlimited.indexer.flush(namespace)
     keyless = await Engine.open(settings.model_copy(update={"openai_api_key": None, "openai_base_url": None}))
-    assert await keyless.spaces.embedder(namespace) is None
+    assert await keyless.namespace_models.embedder(namespace) is None
     told = [record for record in caplog.records if getattr(record, "namespace", None) == namespace]
     assert [record.getMessage().partition(":")[0] for record in told] == [
         "Indexing of a namespace is interrupted",

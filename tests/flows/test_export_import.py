@@ -24,7 +24,7 @@ from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.flows.transfer.import_report import Report
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from recollect.memory.records import KINDS, LEFT_OUT
 from recollect.settings import Settings
 from recollect.storage.embedded.lease import Lease
@@ -83,13 +83,15 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     line = Line(
         "user", "Grüße: 日本語 and \u2028 a line of its own", '{"n": 1.50, "big": 123456789012345678901}', "Zoë"
     )
-    await engine.remember.turn(namespace, Turn("Über", (line,), opens_for="ann"))
+    await engine.remember.turn(namespace, Turn("Über", (line,), owner_if_new="ann"))
     vector = json.dumps([0.1, -1e-05, 3.0] + [0.0] * 1533)
     await engine.remember.document(namespace, "The ferry leaves at seven. " * 200, vector, '{"source": "timetable"}')
-    memory = await engine.memories.add(namespace, "Ann likes tea", "preference", Holder("ann", "agent"), {"a": [1]})
+    memory = await engine.memories.add(
+        namespace, "Ann likes tea", "preference", MemoryScope("ann", "agent"), {"a": [1]}
+    )
     await engine.memories.update(namespace, str(memory.memory.id), Change("Ann likes coffee"))
-    old = await engine.memories.add(namespace, "Ann lives in Rome", "fact", Holder("ann"))
-    gone = await engine.memories.add(namespace, "Ann is asleep", "fact", Holder("ann"))
+    old = await engine.memories.add(namespace, "Ann lives in Rome", "fact", MemoryScope("ann"))
+    gone = await engine.memories.add(namespace, "Ann is asleep", "fact", MemoryScope("ann"))
     await engine.memories.delete(namespace, str(gone.memory.id))
     async with engine.database.transaction(namespace) as tx:
         capability = engine.memories._memories
@@ -227,11 +229,11 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
     ids = {}
     for user in ("ann", "bob"):
         said = await engine.remember.turn(
-            namespace, Turn(f"of {user}", (Line("user", f"{user} speaks"),), opens_for=user)
+            namespace, Turn(f"of {user}", (Line("user", f"{user} speaks"),), owner_if_new=user)
         )
         ids[user] = said[0].seq
-        await engine.memories.add(namespace, f"{user} likes tea", "fact", Holder(user))
-        gone = await engine.memories.add(namespace, f"{user} is asleep", "fact", Holder(user))
+        await engine.memories.add(namespace, f"{user} likes tea", "fact", MemoryScope(user))
+        gone = await engine.memories.add(namespace, f"{user} is asleep", "fact", MemoryScope(user))
         await engine.memories.delete(namespace, str(gone.memory.id))
         await engine.gateway.put_resource(Owner(namespace, user), "file:///a", f"a file of {user}")
         await engine.cognition.compress(namespace, f"{user} spoke", [said[0].seq])
@@ -405,9 +407,9 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
 
 
 async def test_what_no_door_would_store_is_refused_with_its_line_and_field(engine: Engine, namespace: str) -> None:
-    await engine.remember.turn(namespace, Turn("talk", (Line("user", "hello"),), opens_for="ann"))
+    await engine.remember.turn(namespace, Turn("talk", (Line("user", "hello"),), owner_if_new="ann"))
     await engine.remember.document(namespace, "one", None, None)
-    await engine.memories.add(namespace, "Ann likes tea", "preference", Holder("ann"))
+    await engine.memories.add(namespace, "Ann likes tea", "preference", MemoryScope("ann"))
     await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
     await engine.cognition.update_working(namespace, "the anchor")
     await engine.graph.add_node(namespace, "Person", "Ann")

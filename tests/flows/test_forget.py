@@ -9,7 +9,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
 from recollect.flows.forgetting.receipts import Receipt
-from recollect.flows.indexing.passage_writer import Findable, Studied
+from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
@@ -86,13 +86,13 @@ async def test_an_insight_whose_dialogue_goes_while_it_is_made_is_refused(
     engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     message = await engine.cognition.store_dialogue(namespace, "talk", "user", "Dogs bark.")
-    study = Findable.study
+    prepare = PassageWriter.prepare
 
-    async def studied_too_late(self: Findable, *arguments: str) -> Studied:
+    async def studied_too_late(self: PassageWriter, *arguments: str) -> Prepared:
         await engine.forget.item(namespace, f"message:{message.seq}")
-        return await study(self, *arguments)
+        return await prepare(self, *arguments)
 
-    monkeypatch.setattr(Findable, "study", studied_too_late)
+    monkeypatch.setattr(PassageWriter, "prepare", studied_too_late)
     with pytest.raises(NotFound, match="not stored here"):
         await engine.cognition.compress(namespace, "Dogs bark.", [message.seq])
     assert await engine.cognition.newest_insights(namespace) == []

@@ -12,9 +12,9 @@ from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.language import bm25, words
-from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
-from recollect.memory.index.large_owners import Giant
-from recollect.memory.memories import Draft, Holder, Identity, Memories
+from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
+from recollect.memory.index.giants import Giant
+from recollect.memory.memories import Draft, Identity, Memories, MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index
 from recollect.storage.sql import Query
@@ -122,8 +122,8 @@ async def others(engine: Engine, namespace: str) -> int:
     await engine.windows.context(namespace, "letters")
     await engine.gateway.add(ann, "chat:1", [Said("Ann", "user", 1780000000000, "Behind the door is a cat.")])
     await engine.gateway.put_resource(ann, "file:cat", "How to keep a cat.")
-    await engine.memories.add(namespace, "Ann keeps a cat.", "fact", Holder("Ann", session_id="diary"))
-    removed = await engine.memories.add(namespace, "Ann keeps a dog.", "fact", Holder("Ann"))
+    await engine.memories.add(namespace, "Ann keeps a cat.", "fact", MemoryScope("Ann", session_id="diary"))
+    removed = await engine.memories.add(namespace, "Ann keeps a dog.", "fact", MemoryScope("Ann"))
     await engine.memories.delete(namespace, str(removed.memory.id))
     await engine.remember.document(namespace, "On the keeping of cats.", None, None)
     await engine.cognition.store_episode(namespace, "How to keep a cat?", 0.5, "Behind a door.")
@@ -140,7 +140,9 @@ async def others(engine: Engine, namespace: str) -> int:
 async def judged(engine: Engine, namespace: str, query_id: int, insight: int, reason: str) -> None:
     score = JudgeScore(insight, 1.0, reason, 0.0, reason)
     async with engine.database.transaction(namespace) as tx:
-        await Judging().add(tx, Hearing(query_id, "what do cats keep", "one", "two", 1.0, 0.0, 0.0, "slight", (score,)))
+        await Judging().add(
+            tx, Evaluation(query_id, "what do cats keep", "one", "two", 1.0, 0.0, 0.0, "slight", (score,))
+        )
 
 
 async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
@@ -179,7 +181,7 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
 
 async def plant_memories(engine: Engine, namespace: str) -> None:
     """In force, changed, deleted, superseded, and of a session of the person's alone."""
-    for holder in (Holder(PERSON), Holder(PERSON, "robot", "letters"), Holder(session_id="diary")):
+    for holder in (MemoryScope(PERSON), MemoryScope(PERSON, "robot", "letters"), MemoryScope(session_id="diary")):
         kept = (await engine.memories.add(namespace, SENTENCE, "fact", holder, {"note": SENTENCE})).memory
         await engine.memories.update(namespace, str(kept.id), Change(f"{SENTENCE} Always."))
         gone = (await engine.memories.add(namespace, f"{SENTENCE} Never.", "fact", holder)).memory
@@ -188,7 +190,7 @@ async def plant_memories(engine: Engine, namespace: str) -> None:
     async with engine.database.transaction(namespace) as tx:
         old, new = [
             await memories.add(
-                tx, Draft(Holder(PERSON), "fact", text, {}, Identity(text.encode()), Identity(text.encode()))
+                tx, Draft(MemoryScope(PERSON), "fact", text, {}, Identity(text.encode()), Identity(text.encode()))
             )
             for text in (f"{SENTENCE} Once.", f"{SENTENCE} Twice.")
         ]

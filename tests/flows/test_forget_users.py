@@ -13,7 +13,7 @@ from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
 from recollect.storage import erasure
@@ -48,7 +48,7 @@ async def fill(engine: Engine, namespace: str, user: str) -> None:
         texts = [f"{user} fed {n} owls in barn {number}." for n in range(7)]
         await say_all(engine, namespace, user, *texts, session=f"{user}-{number}")
     for number in range(9):
-        await engine.memories.add(namespace, f"{user} knows owl {number}.", "fact", Holder(user))
+        await engine.memories.add(namespace, f"{user} knows owl {number}.", "fact", MemoryScope(user))
     for number in range(5):
         await engine.gateway.put_resource(Owner(namespace, user), f"owl:{number}", f"Owl {number} of {user}.")
 
@@ -154,7 +154,7 @@ async def test_working_memory_is_forgotten_by_id_without_a_trace_in_the_archive(
 
 async def test_what_superseded_a_memory_is_not_in_its_history(engine: Engine, namespace: str) -> None:
     old, new = [
-        (await engine.memories.add(namespace, text, "fact", Holder(user_id="ann"))).memory
+        (await engine.memories.add(namespace, text, "fact", MemoryScope(user_id="ann"))).memory
         for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
     ]
     async with engine.database.transaction(namespace) as tx:
@@ -165,7 +165,7 @@ async def test_what_superseded_a_memory_is_not_in_its_history(engine: Engine, na
 
 async def test_a_superseded_memory_without_a_history_is_its_users_all_the_same(engine: Engine, namespace: str) -> None:
     old, new = [
-        (await engine.memories.add(namespace, text, "fact", Holder(user_id="ann", session_id="talk"))).memory
+        (await engine.memories.add(namespace, text, "fact", MemoryScope(user_id="ann", session_id="talk"))).memory
         for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
     ]
     async with engine.database.transaction(namespace) as tx:
@@ -176,7 +176,7 @@ async def test_a_superseded_memory_without_a_history_is_its_users_all_the_same(e
 
 
 async def test_a_gap_in_a_history_is_no_obstacle(engine: Engine, namespace: str) -> None:
-    memory = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", Holder(user_id="ann"))).memory
+    memory = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", MemoryScope(user_id="ann"))).memory
     await engine.memories.update(namespace, str(memory.id), Change("Ann lives in Lisbon."))
     async with engine.database.transaction(namespace) as tx:
         await tx.all(NO_BEGINNING)
@@ -185,7 +185,7 @@ async def test_a_gap_in_a_history_is_no_obstacle(engine: Engine, namespace: str)
 
 
 async def test_a_memory_that_is_deleted_or_superseded_is_forgotten_by_id(engine: Engine, namespace: str) -> None:
-    memory = (await engine.memories.add(namespace, "Owls hoot.", "fact", Holder("ann"))).memory
+    memory = (await engine.memories.add(namespace, "Owls hoot.", "fact", MemoryScope("ann"))).memory
     await engine.memories.delete(namespace, str(memory.id))
     assert (await engine.forget.item(namespace, f"memory:{memory.id}")).rows == {"memory_history": 2}
     with pytest.raises(NotFound):

@@ -13,7 +13,7 @@ from recollect.flows.gateway import SCOPES, Owner, Said
 from recollect.flows.remember import Line, SessionTaken, Turn
 from recollect.identifiers import uuid_at, uuid_of
 from recollect.memory.index.search import Scope
-from recollect.memory.sessions import Holder, Sessions
+from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.memory.windows import WindowConfig
 from recollect.storage.database import Transaction
 from recollect.storage.sql import Query
@@ -90,7 +90,7 @@ async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine,
     stored = ann.stored("chat:1")
     line = Line("user", "Tea.")
     for attempt in (
-        engine.remember.turn(namespace, Turn(stored, (line,), opens_for="ann")),
+        engine.remember.turn(namespace, Turn(stored, (line,), owner_if_new="ann")),
         engine.remember.session(namespace, stored, "ann"),
         engine.windows.add(namespace, stored, [line]),
         engine.windows.configure(namespace, stored, WindowConfig()),
@@ -101,11 +101,11 @@ async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine,
 
 
 async def test_a_turn_for_anothers_session_fails_alone_and_leaves_no_gap(engine: Engine, namespace: str) -> None:
-    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "First."),), opens_for="bob"))
+    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "First."),), owner_if_new="bob"))
     turns = [
-        Turn("chat:1", (Line("user", "Bob's."),), opens_for="bob", realm=""),
-        Turn("chat:1", (Line("user", "Ann's."),), opens_for="ann", realm=""),
-        Turn("chat:1", (Line("user", "Bob's elsewhere."),), opens_for="bob", realm="elsewhere"),
+        Turn("chat:1", (Line("user", "Bob's."),), owner_if_new="bob", realm=""),
+        Turn("chat:1", (Line("user", "Ann's."),), owner_if_new="ann", realm=""),
+        Turn("chat:1", (Line("user", "Bob's elsewhere."),), owner_if_new="bob", realm="elsewhere"),
         Turn("chat:1", (Line("user", "Anybody's."),)),
         Turn("nowhere", (Line("user", "Nobody's."),)),
     ]
@@ -123,8 +123,8 @@ class Overtaken(Sessions):
     def __init__(self, overtake: Callable[[], Awaitable[object]]) -> None:
         self._overtake: Callable[[], Awaitable[object]] | None = overtake
 
-    async def hold(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, Holder]:
-        held = await super().hold(tx, session_ids)
+    async def lock(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, SessionOwner]:
+        held = await super().lock(tx, session_ids)
         if self._overtake is not None:
             overtake, self._overtake = self._overtake, None
             await overtake()
@@ -144,7 +144,7 @@ async def test_a_chat_that_begins_with_the_same_messages_meanwhile_has_them_once
 async def test_repeated_and_new_messages_at_once_leave_no_gap(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
     stored = ann.stored("chat:1")
-    lines = [Turn(stored, (Line("user", f"Without an id {n}."),), opens_for="ann", realm="") for n in range(8)]
+    lines = [Turn(stored, (Line("user", f"Without an id {n}."),), owner_if_new="ann", realm="") for n in range(8)]
     await asyncio.gather(
         *(engine.gateway.add(ann, "chat:1", said(*(f"Message {m}." for m in range(n)))) for n in range(1, 9)),
         *(engine.remember.turn(namespace, line) for line in lines),

@@ -8,8 +8,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.inference.embedding.embedder import as_text
-from recollect.memory.index import large_owners as giants
-from recollect.memory.index.large_owners import Giant
+from recollect.memory.index import giants
+from recollect.memory.index.giants import Giant
 from recollect.memory.index.search import Meaning, Scope, Search
 from recollect.storage.database import Statements
 from recollect.storage.sql import Query
@@ -41,7 +41,7 @@ async def giant_talk(engine: Engine, namespace: str, small_threshold: None) -> l
     await say_all(engine, namespace, "ann", *sentences(250, seed=1))
     await say_all(engine, namespace, "bob", *sentences(20, seed=2), session="small")
     await engine.indexer.flush(namespace)
-    return await engine.maintenance.tend(namespace)
+    return await engine.maintenance.build_indexes(namespace)
 
 
 async def plan(db: Statements, giant: Giant, vector: str) -> str:
@@ -81,7 +81,7 @@ async def test_only_who_is_above_the_threshold_gets_an_index(
     engine: Engine, namespace: str, giant_talk: list[Giant]
 ) -> None:
     assert {giant.owner for giant in giant_talk} == {None, "ann"}
-    assert await engine.maintenance.tend(namespace) == []
+    assert await engine.maintenance.build_indexes(namespace) == []
     async with engine.database.reading(namespace) as db:
         assert await engine.capabilities.giants.find(db, "bob", giant_talk[0].model) is None
 
@@ -114,7 +114,7 @@ async def test_an_index_is_renewed_when_its_owner_outgrows_it(
 ) -> None:
     await say_all(engine, namespace, "ann", *sentences(120, seed=4))
     await engine.indexer.flush(namespace)
-    renewed = await engine.maintenance.tend(namespace)
+    renewed = await engine.maintenance.build_indexes(namespace)
     assert {giant.owner for giant in renewed} == {None, "ann"}
     assert min(giant.watermark for giant in renewed) > max(giant.watermark for giant in giant_talk)
     async with engine.database.unscoped() as connection:
@@ -128,7 +128,7 @@ async def test_there_are_never_more_indexes_than_allowed(
     monkeypatch.setattr("recollect.flows.indexing.maintenance.MAX_GIANTS", 0)
     await say_all(engine, namespace, "ann", *sentences(120, seed=5))
     await engine.indexer.flush(namespace)
-    assert await engine.maintenance.tend(namespace) == []
+    assert await engine.maintenance.build_indexes(namespace) == []
 
 
 async def test_a_few_items_of_a_kind_are_scanned_once_however_large_the_namespace_is(

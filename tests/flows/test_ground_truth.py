@@ -8,7 +8,7 @@ from recollect.engine import Engine
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive import ground_truth
 from recollect.flows.cognitive.golden_test import Entry
-from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
+from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from tests.flows.test_hybrid_search import fill
 
 QUERY = "Which train goes to Lisbon?"
@@ -22,7 +22,7 @@ def pooling() -> Literal["session"]:
 async def judged(engine: Engine, namespace: str, query_id: int, query: str, *scores: tuple[int, float, float]) -> None:
     each = tuple(JudgeScore(document, one, "r", other, "r") for document, one, other in scores)
     async with engine.database.transaction(namespace) as tx:
-        await Judging().add(tx, Hearing(query_id, query, "one", "two", 0.5, 0.5, 0.0, "slight", each))
+        await Judging().add(tx, Evaluation(query_id, query, "one", "two", 0.5, 0.5, 0.0, "slight", each))
 
 
 async def test_only_what_both_judges_found_relevant_is_expected(engine: Engine, namespace: str) -> None:

@@ -69,7 +69,7 @@ def failing(problem: RecollectError, at: str = "") -> Callable[[str], str]:
     return answer
 
 
-def judges(engine: Engine, gpt: Provider | None, claude: Provider | None, *, seconds: float = 50.0) -> Judges:
+def court(engine: Engine, gpt: Provider | None, claude: Provider | None, *, seconds: float = 50.0) -> Judges:
     gpt_llm, claude_llm = (
         None if provider is None else WrittenLlm(provider, SystemClock(), 30.0) for provider in (gpt, claude)
     )
@@ -97,29 +97,29 @@ async def test_every_score_of_both_judges_is_stored_with_their_agreement(engine:
     query_id = await golden(engine, namespace)
     gpt = Provider("openai:gpt-4o", scoring(0.9, 0.8, 0.1, 0.6))
     claude = Provider("anthropic:claude-haiku", scoring(1.0, 0.7, 0.0, 0.5))
-    bench = judges(engine, gpt, claude)
-    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
-    judgement, hearing = heard.judgement, heard.judgement.hearing
+    bench = court(engine, gpt, claude)
+    heard = await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS)
+    judgement, evaluation = heard.judgement, heard.judgement.evaluation
     assert heard.unjudged == ()
-    assert [hearing.judge1_score, hearing.judge2_score, hearing.kappa] == pytest.approx([0.6, 0.55, 0.5])
-    assert hearing.agreement == "moderate"
-    assert (hearing.judge1_model, hearing.judge2_model) == ("openai:gpt-4o", "anthropic:claude-haiku")
-    assert [(score.document_id, score.judge1_score, score.judge2_score) for score in hearing.scores] == [
+    assert [evaluation.judge1_score, evaluation.judge2_score, evaluation.kappa] == pytest.approx([0.6, 0.55, 0.5])
+    assert evaluation.agreement == "moderate"
+    assert (evaluation.judge1_model, evaluation.judge2_model) == ("openai:gpt-4o", "anthropic:claude-haiku")
+    assert [(score.document_id, score.judge1_score, score.judge2_score) for score in evaluation.scores] == [
         (1, 0.9, 1.0),
         (2, 0.8, 0.7),
         (3, 0.1, 0.0),
         (4, 0.6, 0.5),
     ]
-    assert [score.judge2_reason for score in hearing.scores] == [f"Reason {n}." for n in range(1, 5)]
+    assert [score.judge2_reason for score in evaluation.scores] == [f"Reason {n}." for n in range(1, 5)]
     assert await bench.judgements(namespace, query_id) == [judgement]
-    again = (await bench.hear(namespace, query_id, QUERY.upper(), DOCUMENTS[:1])).judgement
+    again = (await bench.evaluate(namespace, query_id, QUERY.upper(), DOCUMENTS[:1])).judgement
     assert await bench.judgements(namespace, query_id) == [again, judgement]
 
 
 async def test_each_judge_sees_each_document_alone_and_neither_the_other(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
     gpt, claude = Provider("one", scoring(0.1, 0.2, 0.3, 0.4)), Provider("two", scoring(0.6, 0.7, 0.8, 0.9))
-    await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS)
+    await court(engine, gpt, claude).evaluate(namespace, query_id, QUERY, DOCUMENTS)
     for provider in (gpt, claude):
         assert [re.findall(r"Text (\d)", prompt.user) for prompt in provider.asked] == [["1"], ["2"], ["3"], ["4"]]
         assert all(QUERY in prompt.user for prompt in provider.asked)
@@ -135,12 +135,12 @@ async def test_both_judges_work_at_the_same_time(engine: Engine, namespace: str)
             await met.wait()
             return await Provider.write(self, prompt, seconds, schema)
 
-    seats = [Meeting(name, scoring(1.0)) for name in ("one", "two")]
+    judges = [Meeting(name, scoring(1.0)) for name in ("one", "two")]
     async with asyncio.timeout(30):
-        await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+        await court(engine, *judges).evaluate(namespace, query_id, QUERY, DOCUMENTS[:1])
 
 
-@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize("judge", [1, 2])
 @pytest.mark.parametrize(
     ("problem", "error"),
     [
@@ -152,38 +152,38 @@ async def test_both_judges_work_at_the_same_time(engine: Engine, namespace: str)
     ],
 )
 async def test_if_one_judge_fails_at_everything_nothing_is_stored_and_the_error_names_it(
-    engine: Engine, namespace: str, seat: int, problem: RecollectError, error: type[Exception]
+    engine: Engine, namespace: str, judge: int, problem: RecollectError, error: type[Exception]
 ) -> None:
     query_id = await golden(engine, namespace)
-    seats = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
-    seats[seat - 1].answer = failing(problem)
+    judges = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
+    judges[judge - 1].answer = failing(problem)
     with pytest.raises(
-        RecollectError, match=rf"^Nothing was stored. Judge {seat} \(model-{seat}\) failed: {problem}$"
+        RecollectError, match=rf"^Nothing was stored. Judge {judge} \(model-{judge}\) failed: {problem}$"
     ) as raised:
-        await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS)
+        await court(engine, *judges).evaluate(namespace, query_id, QUERY, DOCUMENTS)
     assert type(raised.value) is error
     assert await stored(engine, namespace) == 0
 
 
-@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize("judge", [1, 2])
 @pytest.mark.parametrize("problem", [Unavailable("Down."), Refused("Flagged."), LimitReached("Too long.")])
 async def test_a_document_that_one_judge_fails_at_costs_no_other_its_scores(
     engine: Engine,
     namespace: str,
-    seat: int,
+    judge: int,
     problem: RecollectError,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     query_id = await golden(engine, namespace)
-    seats = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
-    seats[seat - 1].answer = failing(problem, at="Text 3")
-    bench = judges(engine, *seats)
-    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
-    assert heard.unjudged == (Unjudged(3, f"Judge {seat} (model-{seat}) failed: {problem}"),)
+    judges = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
+    judges[judge - 1].answer = failing(problem, at="Text 3")
+    bench = court(engine, *judges)
+    heard = await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS)
+    assert heard.unjudged == (Unjudged(3, f"Judge {judge} (model-{judge}) failed: {problem}"),)
     assert reservations(heard) == ["1 of 4 documents could not be judged and are not counted."]
     (judgement,) = await bench.judgements(namespace, query_id)
-    assert [score.document_id for score in judgement.hearing.scores] == [1, 2, 4]
-    assert judgement.hearing.judge1_score == pytest.approx(0.9 if seat == 2 else 1.0, abs=0.11)
+    assert [score.document_id for score in judgement.evaluation.scores] == [1, 2, 4]
+    assert judgement.evaluation.judge1_score == pytest.approx(0.9 if judge == 2 else 1.0, abs=0.11)
     lines = [(record.levelname, record.getMessage(), record.exc_info) for record in caplog.records]
     assert lines == [("WARNING", f"Judges failed at 1 of 4 documents for query {query_id}", None)]
 
@@ -211,10 +211,10 @@ async def test_an_unusable_judge_ends_the_call_and_what_both_had_judged_is_store
                 await asyncio.sleep(0)
             raise BudgetSpent("Spent.")
 
-    bench = judges(engine, Careful("one", scoring(*[0.9] * 4)), Spent("two", scoring(*[0.9] * 4)))
+    bench = court(engine, Careful("one", scoring(*[0.9] * 4)), Spent("two", scoring(*[0.9] * 4)))
     async with asyncio.timeout(30):
-        heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
-    assert [score.document_id for score in heard.judgement.hearing.scores] == [1]
+        heard = await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS)
+    assert [score.document_id for score in heard.judgement.evaluation.scores] == [1]
     assert {each.document_id: each.reason for each in heard.unjudged} == dict.fromkeys(
         (2, 3, 4), "Judge 2 (two) failed: Spent."
     )
@@ -236,9 +236,9 @@ async def test_what_is_not_judged_by_the_deadline_is_named_and_the_rest_is_store
     async def progress(done: int, total: int) -> None:
         told.append((done, total))
 
-    bench = judges(engine, Hanging("one", scoring(*[0.9] * 4)), Provider("two", scoring(*[0.9] * 4)), seconds=1.0)
-    heard = await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:2], progress)
-    assert [score.document_id for score in heard.judgement.hearing.scores] == [1]
+    bench = court(engine, Hanging("one", scoring(*[0.9] * 4)), Provider("two", scoring(*[0.9] * 4)), seconds=1.0)
+    heard = await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS[:2], progress)
+    assert [score.document_id for score in heard.judgement.evaluation.scores] == [1]
     ((late, reason),) = [(each.document_id, each.reason) for each in heard.unjudged]
     assert late == 2
     assert re.search(r"within (the )?1 s", reason)
@@ -257,7 +257,7 @@ async def test_a_defect_is_not_taken_for_a_failure_of_a_judge(engine: Engine, na
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await judges(engine, Defective("one", scoring()), Provider("two", scoring(0.9))).hear(
+        await court(engine, Defective("one", scoring()), Provider("two", scoring(0.9))).evaluate(
             namespace, query_id, QUERY, DOCUMENTS[:1]
         )
 
@@ -277,7 +277,7 @@ async def test_when_one_judge_fails_the_other_is_called_off(engine: Engine, name
 
     other = Provider("two", failing(Unavailable("Down.")))
     with pytest.raises(JudgeFailed, match="Judge 2"):
-        await judges(engine, Endless("one", scoring()), other).hear(namespace, query_id, QUERY, DOCUMENTS[:2])
+        await court(engine, Endless("one", scoring()), other).evaluate(namespace, query_id, QUERY, DOCUMENTS[:2])
     assert len(cancelled) == 2
     task = asyncio.current_task()
     assert task is not None
@@ -307,32 +307,32 @@ async def test_an_answer_that_is_not_a_verdict_is_never_taken_for_one(
     query_id = await golden(engine, namespace)
     gpt, claude = Provider("one", scoring(0.9)), Provider("two", lambda user: answer)
     with pytest.raises(JudgeFailed, match=r"Judge 2 \(two\) failed"):
-        await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+        await court(engine, gpt, claude).evaluate(namespace, query_id, QUERY, DOCUMENTS[:1])
     assert await stored(engine, namespace) == 0
 
 
 async def test_both_judges_are_asked_for_the_most_repeatable_answer(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
-    seats = [Provider(name, scoring(0.9)) for name in ("one", "two")]
-    await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
-    assert [prompt.temperature for seat in seats for prompt in seat.asked] == [0.0, 0.0]
+    judges = [Provider(name, scoring(0.9)) for name in ("one", "two")]
+    await court(engine, *judges).evaluate(namespace, query_id, QUERY, DOCUMENTS[:1])
+    assert [prompt.temperature for judge in judges for prompt in judge.asked] == [0.0, 0.0]
 
 
 async def test_a_judge_who_thinks_better_of_the_form_is_heard(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
     answers = iter(["Quite relevant.", '{"reason": "Better so.", "score": 1}'])
     gpt, claude = Provider("one", scoring(0.9)), Provider("two", lambda user: next(answers))
-    heard = await judges(engine, gpt, claude).hear(namespace, query_id, QUERY, DOCUMENTS[:1])
+    heard = await court(engine, gpt, claude).evaluate(namespace, query_id, QUERY, DOCUMENTS[:1])
     judgement = heard.judgement
-    assert (judgement.hearing.judge2_score, judgement.hearing.kappa) == (1.0, 1.0)
+    assert (judgement.evaluation.judge2_score, judgement.evaluation.kappa) == (1.0, 1.0)
 
 
 async def test_a_reason_that_cannot_be_stored_as_it_is_costs_no_score(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
     odd = json.dumps({"reason": "a\x00b" + "c" * 5000, "score": 0.5})
-    bench = judges(engine, Provider("one", scoring(0.9)), Provider("two", lambda user: odd))
-    await bench.hear(namespace, query_id, QUERY, DOCUMENTS[:1])
-    ((score,),) = [judgement.hearing.scores for judgement in await bench.judgements(namespace, query_id)]
+    bench = court(engine, Provider("one", scoring(0.9)), Provider("two", lambda user: odd))
+    await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS[:1])
+    ((score,),) = [judgement.evaluation.scores for judgement in await bench.judgements(namespace, query_id)]
     assert score.judge2_score == 0.5
     assert score.judge2_reason.startswith("abccc")
     assert len(score.judge2_reason) == 2000
@@ -346,7 +346,7 @@ async def test_without_keys_it_says_which_is_missing_before_anything_else(engine
         (one, None, "Judge 2 is a language model, and no Anthropic API key"),
     ):
         with pytest.raises(ApiKeyMissing, match=named):
-            await judges(engine, gpt, claude).hear(namespace, 42, "", [])
+            await court(engine, gpt, claude).evaluate(namespace, 42, "", [])
     assert one.asked == []
 
 
@@ -366,29 +366,29 @@ async def test_bad_input_is_refused_before_a_model_is_asked(
     engine: Engine, namespace: str, query: str, documents: Sequence[Document], sentence: str
 ) -> None:
     query_id = await golden(engine, namespace)
-    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    judges = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
     with pytest.raises(Invalid, match=sentence):
-        await judges(engine, *seats).hear(namespace, query_id, query, documents)
-    assert not seats[0].asked + seats[1].asked
+        await court(engine, *judges).evaluate(namespace, query_id, query, documents)
+    assert not judges[0].asked + judges[1].asked
 
 
 @pytest.mark.parametrize("query_id", [0, -1, 2**63, 123_456_789])
 async def test_a_query_that_is_not_in_the_golden_set_is_not_judged(
     engine: Engine, namespace: str, query_id: int
 ) -> None:
-    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
-    bench = judges(engine, *seats)
+    judges = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    bench = court(engine, *judges)
     with pytest.raises(NotFound, match=f"query_id {query_id} is not in the golden set"):
-        await bench.hear(namespace, query_id, QUERY, DOCUMENTS)
+        await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS)
     with pytest.raises(NotFound, match=f"query_id {query_id} is not in the golden set"):
         await bench.judgements(namespace, query_id)
-    assert not seats[0].asked + seats[1].asked
+    assert not judges[0].asked + judges[1].asked
 
 
 async def test_what_judges_said_goes_with_the_query_it_was_about(engine: Engine, namespace: str) -> None:
     query_id = await golden(engine, namespace)
-    seats = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
-    await judges(engine, *seats).hear(namespace, query_id, QUERY, DOCUMENTS)
+    judges = [Provider(name, scoring(*[1.0] * 4)) for name in ("one", "two")]
+    await court(engine, *judges).evaluate(namespace, query_id, QUERY, DOCUMENTS)
     assert await stored(engine, namespace) == 1 + len(DOCUMENTS)
     await engine.golden_test.remove(namespace, query_id)
     assert await stored(engine, namespace) == 0

@@ -13,11 +13,11 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.long_term.memories import Added, Deleted
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
 from recollect.memory.index.search import Scope
-from recollect.memory.memories import Holder, StoredMemory
+from recollect.memory.memories import MemoryScope, StoredMemory
 from recollect.storage.sql import Query
 from tests.memory.test_passages import TABLES, counts, statistics
 
-ANN = Holder(user_id="ann")
+ANN = MemoryScope(user_id="ann")
 NEAR_MISSES = [
     ("The user has 3 cats.", "The user has 4 cats."),
     ("The user likes tea.", "The user does not like tea."),
@@ -33,15 +33,17 @@ def pooling() -> Literal["session"]:
     return "session"
 
 
-async def add(engine: Engine, namespace: str, text: str, holder: Holder = ANN, category: str = "fact") -> StoredMemory:
+async def add(
+    engine: Engine, namespace: str, text: str, holder: MemoryScope = ANN, category: str = "fact"
+) -> StoredMemory:
     return (await engine.memories.add(namespace, text, category, holder)).memory
 
 
-async def texts(engine: Engine, namespace: str, query: str, holder: Holder = ANN, **options: Any) -> list[str]:
+async def texts(engine: Engine, namespace: str, query: str, holder: MemoryScope = ANN, **options: Any) -> list[str]:
     return [found.memory.text for found in await engine.memories.search(namespace, query, holder, **options)]
 
 
-async def listed(engine: Engine, namespace: str, holder: Holder | None = None) -> list[str]:
+async def listed(engine: Engine, namespace: str, holder: MemoryScope | None = None) -> list[str]:
     return [memory.text for memory in (await engine.memories.newest(namespace, holder)).memories]
 
 
@@ -127,7 +129,7 @@ async def test_thirty_two_adds_at_once_lose_no_metadata(engine: Engine, namespac
 
 async def test_near_misses_stay_two_and_both_are_found(engine: Engine, namespace: str) -> None:
     for number, pair in enumerate(NEAR_MISSES):
-        holder = Holder(user_id=f"user {number}")
+        holder = MemoryScope(user_id=f"user {number}")
         for text in pair:
             await add(engine, namespace, text, holder)
         assert set(await texts(engine, namespace, pair[0], holder)) == set(pair)
@@ -158,17 +160,17 @@ async def test_adding_while_others_delete_ends_with_one_or_none(engine: Engine, 
 
 
 async def test_another_scope_or_category_makes_another_memory(engine: Engine, namespace: str) -> None:
-    holders = [Holder(*ids) for ids in product(("u", None), ("a", None), ("s", None)) if any(ids)]
+    holders = [MemoryScope(*ids) for ids in product(("u", None), ("a", None), ("s", None)) if any(ids)]
     memories = [
         await add(engine, namespace, "Tea is hot.", holder, category)
-        for holder in (*holders, Holder("v", "a", "s"))
+        for holder in (*holders, MemoryScope("v", "a", "s"))
         for category in ("fact", "semantic")
     ]
     assert len({memory.id for memory in memories}) == 16
 
 
 async def test_every_combination_of_ids_finds_exactly_what_has_them(engine: Engine, namespace: str) -> None:
-    holders = [Holder(*ids) for ids in product(("u", "v", None), ("a", None), ("s", None)) if any(ids)]
+    holders = [MemoryScope(*ids) for ids in product(("u", "v", None), ("a", None), ("s", None)) if any(ids)]
     for number, holder in enumerate(holders):
         await add(engine, namespace, f"Tea number {number} is hot.", holder)
     for asked in holders:
@@ -239,8 +241,10 @@ async def test_a_search_brings_as_many_as_it_is_asked_for(engine: Engine, namesp
 
 
 async def test_a_memory_of_a_session_is_not_lifted_by_another_of_it(engine: Engine, namespace: str) -> None:
-    await add(engine, namespace, "Anna's cat is called Tiger and sleeps on the sofa.", Holder("ann", session_id="s"))
-    await add(engine, namespace, "The invoice was paid in cash.", Holder("ann", session_id="s"))
+    await add(
+        engine, namespace, "Anna's cat is called Tiger and sleeps on the sofa.", MemoryScope("ann", session_id="s")
+    )
+    await add(engine, namespace, "The invoice was paid in cash.", MemoryScope("ann", session_id="s"))
     await add(engine, namespace, "Cats are pets.")
     assert (await texts(engine, namespace, "What is the cat called?"))[-1] == "The invoice was paid in cash."
 
@@ -377,7 +381,7 @@ async def test_text_that_only_repeats_what_was_recalled_is_not_stored_again(engi
     recalled = [found.memory for found in await engine.memories.search(namespace, "about the user", ANN)]
 
     async def echo(text: str, recalled: list[str]) -> Added:
-        return await engine.memories.add(namespace, text, "semantic", Holder("ann", None, "s"), recalled=recalled)
+        return await engine.memories.add(namespace, text, "semantic", MemoryScope("ann", None, "s"), recalled=recalled)
 
     for known in ([memory.text for memory in recalled], [str(memory.id) for memory in recalled]):
         for text in (
@@ -394,7 +398,7 @@ async def test_text_that_adds_something_is_stored_whatever_was_recalled(engine: 
     for text in ("The user uses Emacs.", "You do not use Vim.", "You use Vim. You like it.", "Bob uses Vim."):
         added = await engine.memories.add(namespace, text, "fact", ANN, recalled=[vim.text, str(vim.id)])
         assert added.what == "created"
-    bob = Holder(user_id="bob")
+    bob = MemoryScope(user_id="bob")
     theirs = await engine.memories.add(namespace, "You use Vim.", "fact", bob, recalled=[str(vim.id), vim.text])
     assert theirs.what == "created"
     first_time = await engine.memories.add(namespace, "Rome is old.", "fact", ANN, recalled=["Rome is old."])
@@ -412,9 +416,9 @@ async def test_a_bad_memory_is_refused_with_a_sentence(engine: Engine, namespace
         (" ", "fact", ANN, "messages is empty"),
         ("a\x00b", "fact", ANN, "NUL"),
         ("text", "opinion", ANN, "category must be one of semantic"),
-        ("text", "fact", Holder(), "At least one of user_id, agent_id, or session_id must be provided"),
-        ("text", "fact", Holder(user_id=""), "user_id is empty"),
-        ("text", "fact", Holder(agent_id="a" * 256), "agent_id is longer"),
+        ("text", "fact", MemoryScope(), "At least one of user_id, agent_id, or session_id must be provided"),
+        ("text", "fact", MemoryScope(user_id=""), "user_id is empty"),
+        ("text", "fact", MemoryScope(agent_id="a" * 256), "agent_id is longer"),
     ]
     for text, category, holder, named in refused:
         with pytest.raises(Invalid, match=named):
@@ -424,7 +428,7 @@ async def test_a_bad_memory_is_refused_with_a_sentence(engine: Engine, namespace
 
 async def test_a_bad_search_or_list_is_refused_with_a_sentence(engine: Engine, namespace: str) -> None:
     with pytest.raises(Invalid, match="At least one of"):
-        await engine.memories.search(namespace, "tea", Holder())
+        await engine.memories.search(namespace, "tea", MemoryScope())
     with pytest.raises(Invalid, match="query holds no letters"):
         await engine.memories.search(namespace, "?!", ANN)
     for limit in (0, 1001):

@@ -7,9 +7,9 @@ from recollect.engine import Engine
 from recollect.flows.gateway import ALL_USER_MEMORY, Owner, Said
 from recollect.flows.long_term.memory_requests import Chosen
 from recollect.inference.embedding.embedder import as_text
-from recollect.memory.index import large_owners as giants
+from recollect.memory.index import giants
 from recollect.memory.index.search import Meaning, Scope
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from tests.flows.long_items import (
     QUESTION,
     SHORT,
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.unindexed("it chooses the vectors of long items itself"),
 ]
 
-ANN = Holder(user_id="ann")
+ANN = MemoryScope(user_id="ann")
 LIMITS = [5, 10, 50, 100]
 
 
@@ -112,7 +112,7 @@ async def test_the_index_of_a_giant_hides_no_item_behind_a_long_one(
     assert await embed_as_near_as_can_be(engine, namespace) > 1_000
     for text in SHORT:
         await engine.memories.add(namespace, text, "fact", ANN)
-    assert {giant.owner for giant in await engine.maintenance.tend(namespace)} == {None, "ann"}
+    assert {giant.owner for giant in await engine.maintenance.build_indexes(namespace)} == {None, "ann"}
     embedder = engine.embedders.local
     assert embedder is not None
     meaning = Meaning(as_text(await embedder.embed_query(QUESTION)), embedder.model_id)

@@ -81,7 +81,7 @@ async def test_scopes_narrow_what_is_seen(engine: Engine, namespace: str) -> Non
         line = Line(
             "user", f"The password hint {number} is pineapple.", f'{{"n": {number}}}', at=day + timedelta(days=number)
         )
-        await engine.remember.turn(namespace, Turn(session, (line,), opens_for=user))
+        await engine.remember.turn(namespace, Turn(session, (line,), owner_if_new=user))
     await engine.indexer.flush(namespace)
 
     async def sessions(scope: Scope) -> set[str | None]:
@@ -118,7 +118,7 @@ async def test_one_namespace_never_sees_another_with_the_same_texts(engine: Engi
 async def test_the_person_whom_a_question_names_comes_first(engine: Engine, namespace: str) -> None:
     for speaker in ("Melanie", "Caroline"):
         line = Line("user", "I went camping in the mountains.", speaker=speaker)
-        await engine.remember.turn(namespace, Turn("talk", (line,), opens_for="both"))
+        await engine.remember.turn(namespace, Turn("talk", (line,), owner_if_new="both"))
     await engine.indexer.flush(namespace)
     for question, first in (("Where did Caroline go?", "Caroline"), ("When did Mel go camping?", "Melanie")):
         found = await engine.recall.recall(namespace, question, Scope(owner="both"), explain=True)
@@ -130,7 +130,7 @@ async def test_the_person_whom_a_question_names_comes_first(engine: Engine, name
 async def test_a_date_in_the_question_is_matched_to_the_time_it_was_said(engine: Engine, namespace: str) -> None:
     for month in (3, 5, 9):
         line = Line("user", f"Today I met friend number {month} in town.", at=datetime(2023, month, 8, tzinfo=UTC))
-        await engine.remember.turn(namespace, Turn(f"s{month}", (line,), opens_for="ann"))
+        await engine.remember.turn(namespace, Turn(f"s{month}", (line,), owner_if_new="ann"))
     found = await engine.recall.recall(namespace, "Which friend did I meet on 8 May 2023?")
     assert found.memories[0].at.month == 5
 

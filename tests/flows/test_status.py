@@ -7,10 +7,9 @@ import pytest
 from recollect.engine import Engine
 from recollect.inference.embedding.embedders import Embedders
 from recollect.inference.requests.meter import Purpose, Tokens
-from recollect.memory.index import large_owners as giants
-from recollect.memory.index import sizes
+from recollect.memory.index import giants, sizes
 from recollect.memory.index.embedding_models import EmbeddingModels
-from recollect.memory.index.large_owners import Giant
+from recollect.memory.index.giants import Giant
 from recollect.settings import Settings
 from recollect.storage.embedded.lease import Lease
 from tests.flows.talk import say_all
@@ -189,7 +188,7 @@ async def test_large_owners_are_told_with_and_without_an_index(
 async def test_a_switch_under_way_is_told(engine: Engine, namespace: str) -> None:
     models = EmbeddingModels()
     async with engine.database.transaction(namespace) as tx:
-        await models.take(tx, MODEL)
+        await models.lock_for_change(tx, MODEL)
         await models.aim(tx, "openai:text-embedding-3-small", leaves=True)
     embeddings = (await engine.status.report(namespace)).embeddings
     assert (embeddings.active, embeddings.next, embeddings.leftovers) == (MODEL, "openai:text-embedding-3-small", True)

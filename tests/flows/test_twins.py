@@ -7,7 +7,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.forgetting.forget import SESSION, USER, Target
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 from tests.flows.talk import say_all
 
 TEXT = "The spare key is under the blue flowerpot."
@@ -71,7 +71,7 @@ async def test_what_says_the_opposite_is_not_folded(engine: Engine, namespace: s
 async def test_the_same_words_of_others_are_no_twins(engine: Engine, namespace: str) -> None:
     await say_all(engine, namespace, "ann", "Owls hoot.", session="one")
     await say_all(engine, namespace, "bob", "Owls hoot.", session="two")
-    await engine.memories.add(namespace, "Owls hoot.", "fact", Holder(user_id="ann"))
+    await engine.memories.add(namespace, "Owls hoot.", "fact", MemoryScope(user_id="ann"))
     message = (await engine.cognition.raw(namespace, session_id="one"))[0]
     assert (await engine.forget.item(namespace, f"message:{message.id}")).twins_left == ()
 

@@ -14,7 +14,7 @@ def test_a_sentence_of_any_language_has_some_density(language: str) -> None:
 
 
 def test_a_condensed_text_is_dense_and_small_talk_is_not() -> None:
-    assert density("User prefers window seats, morning flights; allergic to peanuts; budget 400 euro.") > 0.7
+    assert density("User prefers window judges, morning flights; allergic to peanuts; budget 400 euro.") > 0.7
     assert density("Well, so it was that we were there and then they had it with them, too.") < 0.5
 
 

@@ -83,7 +83,7 @@ async def contents(server: Lease, place: Settings) -> dict[str, list[str]]:
 
 
 async def say(engine: Engine, namespace: str, text: str) -> Any:
-    (message,) = await engine.remember.turn(namespace, Turn("talk", (Line("user", text),), opens_for="ann"))
+    (message,) = await engine.remember.turn(namespace, Turn("talk", (Line("user", text),), owner_if_new="ann"))
     return message
 
 

@@ -109,7 +109,7 @@ async def test_an_error_of_the_data_is_invalid_and_its_note_names_the_statement(
 
 
 async def test_connections_that_the_server_ended_are_replaced(server: Lease, engine: Engine, namespace: str) -> None:
-    turn = Turn("session", (Line("user", "hello"),), opens_for="user")
+    turn = Turn("session", (Line("user", "hello"),), owner_if_new="user")
     await engine.remember.turn(namespace, turn)
     admin = await connect(server.superuser)
     async with engine.database.unscoped() as connection:

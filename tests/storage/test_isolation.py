@@ -12,9 +12,9 @@ from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
 from recollect.flows.remember import Line, Turn
 from recollect.inference.requests.meter import Purpose, Tokens
-from recollect.memory.cognitive.judging import Hearing, JudgeScore, Judging
-from recollect.memory.index.large_owners import Giant
-from recollect.memory.memories import Holder
+from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
+from recollect.memory.index.giants import Giant
+from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
 from tests.storage.databases import RawConnection
@@ -53,11 +53,11 @@ async def content_tables(raw: RawConnection) -> list[str]:
 
 
 async def fill(engine: Engine, namespace: str) -> None:
-    turn = Turn("session", (Line("user", "a secret of this namespace"),), opens_for="user")
+    turn = Turn("session", (Line("user", "a secret of this namespace"),), owner_if_new="user")
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
-    await engine.memories.add(namespace, "a secret to remember", "fact", Holder("user"))
+    await engine.memories.add(namespace, "a secret to remember", "fact", MemoryScope("user"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
     await engine.windows.add(namespace, "window", [Line("user", "an old secret"), Line("user", "the latest secret")])
@@ -68,8 +68,8 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.golden_test.run(namespace)
     async with engine.database.transaction(namespace) as tx:
         verdict = JudgeScore(stored.insight.id, 1.0, "it tells the secret", 0.0, "it keeps the secret")
-        hearing = Hearing(golden.id, golden.query, "one", "two", 1.0, 0.0, 0.0, "slight", (verdict,))
-        await Judging().add(tx, hearing)
+        evaluation = Evaluation(golden.id, golden.query, "one", "two", 1.0, 0.0, 0.0, "slight", (verdict,))
+        await Judging().add(tx, evaluation)
         await engine.capabilities.insights.add(tx, "a secret in short", [1], 1.0, {})
         await engine.capabilities.episodes.add(tx, "how to keep a secret", 1.0, "tell nobody")
         await engine.capabilities.working.archive(
@@ -77,7 +77,7 @@ async def fill(engine: Engine, namespace: str) -> None:
         )
         await engine.capabilities.working.update(tx, "the secret of today", 0.5)
         await engine.capabilities.giants.remember(tx, Giant("user", "some model", 1, "no_such_index", 384))
-        await engine.spaces.is_settled_on(tx, "some model")
+        await engine.namespace_models.is_settled_on(tx, "some model")
     await engine.spending.settle(
         await engine.spending.reserve(Purpose(namespace, "judges", "some model"), 10), Tokens(5, 5)
     )

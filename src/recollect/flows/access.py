@@ -52,8 +52,8 @@ class Access:
     def __init__(self, database: Database, keys: Keys) -> None:
         self._database = database
         self._keys = keys
-        self._credentials = _Believed[bytes, Credential]()
-        self._open = _Believed[str, bool]()
+        self._credentials = _TtlCache[bytes, Credential]()
+        self._open = _TtlCache[str, bool]()
 
     async def create_key(self, namespace: str, label: str | None = None) -> NewKey:
         """A key that opens a whole namespace."""
@@ -142,7 +142,7 @@ class Access:
         self._forget()
         return removed
 
-    def doubt(self) -> None:
+    def clear_cache(self) -> None:
         """Keys were deleted in another way: believe nothing that was read before."""
         self._forget()
 
@@ -151,7 +151,7 @@ class Access:
         self._open.clear()
 
 
-class _Believed(Generic[K, V]):
+class _TtlCache(Generic[K, V]):
     """What was read from the database a moment ago; bounded, because callers choose the keys."""
 
     def __init__(self) -> None:

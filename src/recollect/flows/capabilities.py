@@ -13,7 +13,7 @@ from recollect.memory.cognitive.judging import Judging
 from recollect.memory.cognitive.working import Working
 from recollect.memory.documents import Documents
 from recollect.memory.index.embedding_models import EmbeddingModels
-from recollect.memory.index.large_owners import Giants
+from recollect.memory.index.giants import Giants
 from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Search
 from recollect.memory.index.sizes import Sizes

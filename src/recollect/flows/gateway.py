@@ -12,7 +12,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.flows.access import User
 from recollect.flows.chat_ids import CHAT, mark
 from recollect.flows.indexing.indexer import Indexer
-from recollect.flows.indexing.passage_writer import EmbeddingStatus, Findable
+from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import Line, Remember, Turn
 from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
@@ -20,7 +20,7 @@ from recollect.identifiers import uuid_at
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
 from recollect.memory.resources import Resource, Resources
-from recollect.memory.sessions import Holder, Sessions
+from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.storage.database import Database
 
 DEFAULT = "default"
@@ -121,7 +121,7 @@ class Gateway:
         sessions: Sessions,
         resources: Resources,
         passages: Passages,
-        findable: Findable,
+        passage_writer: PassageWriter,
         remember: Remember,
         recall: Recall,
         indexer: Indexer,
@@ -130,7 +130,7 @@ class Gateway:
         self._sessions = sessions
         self._resources = resources
         self._passages = passages
-        self._findable = findable
+        self._passage_writer = passage_writer
         self._remember = remember
         self._recall = recall
         self._indexer = indexer
@@ -171,7 +171,7 @@ class Gateway:
             _check(message, f"messages[{number}]")
         stored = owner.stored(session_id)
         lines = tuple(_line(stored, message) for message in messages)
-        turn = Turn(stored, lines, opens_for=owner.user_id, realm=owner.realm)
+        turn = Turn(stored, lines, owner_if_new=owner.user_id, realm=owner.realm)
         written = await self._remember.turn(owner.namespace, turn)
         return Added(len(written), len(messages) - len(written), stored)
 
@@ -196,7 +196,7 @@ class Gateway:
         checks.text(text, "text")
         checks.optional_text(title, "title")
         encoded = checks.metadata(metadata)
-        studied = await self._findable.study(owner.namespace, text, title)
+        prepared = await self._passage_writer.prepare(owner.namespace, text, title)
         async with self._database.transaction(owner.namespace) as tx:
             resource = await self._resources.put(tx, owner.user_id, owner.realm, uri, text, title, encoded)
             item_id = str(resource.id)
@@ -204,15 +204,15 @@ class Gateway:
             source = Source(
                 "resource",
                 item_id,
-                studied.excerpts,
+                prepared.excerpts,
                 resource.updated_at,
                 owner=owner.user_id,
                 metadata=encoded,
                 realm=owner.realm,
             )
-            await self._findable.add(tx, source, studied)
-        self._findable.committed(owner.namespace, studied)
-        return PutResource(resource, studied.embedding_status, studied.degraded)
+            await self._passage_writer.add(tx, source, prepared)
+        self._passage_writer.committed(owner.namespace, prepared)
+        return PutResource(resource, prepared.embedding_status, prepared.degraded)
 
     async def _places(self, owner: Owner, scopes: Sequence[str], conversation_id: str | None) -> dict[str, Scope]:
         """Where the scopes that were asked for lie, the narrowest first; a chat without messages lies nowhere."""
@@ -238,7 +238,7 @@ class Gateway:
         """Whether this owner has added to a chat."""
         stored = owner.stored(session_id)
         async with self._database.reading(owner.namespace) as db:
-            return (await self._sessions.holders(db, [stored])).get(stored) == Holder(owner.user_id, owner.realm)
+            return (await self._sessions.holders(db, [stored])).get(stored) == SessionOwner(owner.user_id, owner.realm)
 
     async def _shown(self, owner: Owner, best: Sequence[tuple[str, Memory]]) -> list[Found]:
         ids = [UUID(memory.id) for _, memory in best if memory.kind == "resource"]

@@ -15,7 +15,7 @@ from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing
 from recollect.memory.log import Entry, Log, Message
-from recollect.memory.sessions import Advance, Holder, Session, Sessions
+from recollect.memory.sessions import Session, SessionOwner, Sessions, Slots
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
@@ -52,10 +52,10 @@ class Turn:
 
     session_id: str
     lines: tuple[Line, ...]
-    opens_for: str | None = None
+    owner_if_new: str | None = None
     """Whose session this turn may open; None when the session must exist."""
     realm: str | None = None
-    """Where the session must be held by `opens_for`, for chats of the gateway; None at every other door."""
+    """Where the session must be held by `owner_if_new`, for chats of the gateway; None at every other door."""
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
@@ -200,36 +200,36 @@ class Remember:
 
     async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
         analysed = await self._unwritten(tx, analysed)
-        rooms = await self._rooms(tx, [item.turn for item in analysed])
-        next_position = {session_id: room.first_position for session_id, room in rooms.items()}
+        slots = await self._slots(tx, [item.turn for item in analysed])
+        next_position = {session_id: room.first_position for session_id, room in slots.items()}
         entries: list[Entry] = []
         sources: list[Source] = []
         for turn, excerpts in ((item.turn, item.excerpts) for item in analysed):
-            if room := rooms.get(turn.session_id):
+            if room := slots.get(turn.session_id):
                 added = await in_steps(_entries(turn, next_position[turn.session_id], room.at))
                 next_position[turn.session_id] += len(added)
                 entries += added
                 sources += await in_steps(map(_source, added, excerpts, repeat(room.holder)))
         messages = iter(await self._log.append(tx, entries))
         await self._passages.add(tx, sources)
-        return [_answer(item, rooms, messages) for item in analysed]
+        return [_answer(item, slots, messages) for item in analysed]
 
     async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
         """Turns without the lines that are written already; only those of a realm can have any, and may be refused."""
         if all(item.turn.realm is None for item in analysed):
             return analysed
         # Every session of the batch, in one order, so that two batches never wait for each other.
-        holders = await self._sessions.hold(tx, {item.turn.session_id for item in analysed})
+        holders = await self._sessions.lock(tx, {item.turn.session_id for item in analysed})
         # One that begins only now would escape both the lock and the look at what is written already.
         _open_first([item.turn for item in analysed], holders)
         ids = [line.id for item in analysed for line in item.turn.lines if line.id is not None]
         known = await self._log.known(tx, ids)
         return [_new_lines(item, holders.get(item.turn.session_id), known) for item in analysed]
 
-    async def _rooms(self, tx: Transaction, turns: Sequence[Turn]) -> dict[str, Advance]:
-        rooms = await self._sessions.advance(tx, _message_counts(turns))
-        _open_first(turns, rooms)
-        return rooms
+    async def _slots(self, tx: Transaction, turns: Sequence[Turn]) -> dict[str, Slots]:
+        slots = await self._sessions.advance(tx, _message_counts(turns))
+        _open_first(turns, slots)
+        return slots
 
 
 async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
@@ -247,20 +247,20 @@ async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
-    missing = [turn for turn in turns if turn.opens_for and turn.lines and turn.session_id not in present]
+    missing = [turn for turn in turns if turn.owner_if_new and turn.lines and turn.session_id not in present]
     if missing:
-        owners = {turn.session_id: turn.opens_for or "" for turn in missing}
+        owners = {turn.session_id: turn.owner_if_new or "" for turn in missing}
         raise _SessionsMissing(owners, {turn.session_id: turn.realm or "" for turn in missing})
 
 
-def _new_lines(item: _Analysed, holder: Holder | None, known: set[UUID]) -> _Analysed:
+def _new_lines(item: _Analysed, holder: SessionOwner | None, known: set[UUID]) -> _Analysed:
     """A turn without the lines that are known, and from now on its own are."""
     turn = item.turn
     if holder is None:
         return _Analysed(replace(turn, lines=()), (), SessionNotFound.named(turn.session_id))
     if turn.realm is None:
         return item
-    if holder != Holder(turn.opens_for or "", turn.realm):
+    if holder != SessionOwner(turn.owner_if_new or "", turn.realm):
         refusal = SessionTaken(f"Session {turn.session_id} belongs to somebody else: choose another id")
         return _Analysed(replace(turn, lines=()), (), refusal)
     lines, excerpts = [], []
@@ -273,17 +273,15 @@ def _new_lines(item: _Analysed, holder: Holder | None, known: set[UUID]) -> _Ana
     return _Analysed(replace(turn, lines=tuple(lines)), tuple(excerpts))
 
 
-def _answer(
-    item: _Analysed, rooms: Mapping[str, Advance], messages: Iterator[Message]
-) -> list[Message] | RecollectError:
+def _answer(item: _Analysed, slots: Mapping[str, Slots], messages: Iterator[Message]) -> list[Message] | RecollectError:
     if item.refusal is not None:
         return item.refusal
-    if item.turn.lines and item.turn.session_id not in rooms:
+    if item.turn.lines and item.turn.session_id not in slots:
         return SessionNotFound.named(item.turn.session_id)
     return [next(messages) for _ in item.turn.lines]
 
 
-def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: Holder) -> Source:
+def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: SessionOwner) -> Source:
     return Source(
         "message",
         str(entry.id),

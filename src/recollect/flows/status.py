@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.spending import Spending
 from recollect.inference.embedding.embedders import Embedders
-from recollect.memory.index import large_owners as giants
+from recollect.memory.index import giants
 from recollect.memory.index.sizes import COUNTED, TABLES, Count
 from recollect.storage import statistics
 from recollect.storage.database import Database

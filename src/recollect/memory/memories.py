@@ -17,7 +17,7 @@ class _Sql(Queries, file="memories.sql"):
     add: Query
     same: Query
     find: Query
-    hold: Query
+    lock: Query
     replaced_by: Query
     newest: Query
     change: Query
@@ -38,7 +38,7 @@ EVENTS = ("create", "update", "delete", "supersede", "undo")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class MemoryScope:
     """Whose memory it is: a user, an agent, a session, or several of them at once."""
 
     user_id: str | None = None
@@ -62,9 +62,9 @@ class StoredMemory:
     updated_at: datetime | None
 
     @property
-    def holder(self) -> Holder:
+    def holder(self) -> MemoryScope:
         """Whose it is."""
-        return Holder(self.user_id, self.agent_id, self.session_id)
+        return MemoryScope(self.user_id, self.agent_id, self.session_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Identity:
     digest: bytes
 
     @classmethod
-    def of(cls, holder: Holder, category: str, gist: str) -> Self:
+    def of(cls, holder: MemoryScope, category: str, gist: str) -> Self:
         """The identity of a memory by its gist."""
         parts = [holder.user_id, holder.agent_id, holder.session_id, category, gist]
         return cls(hashlib.sha256(json.dumps(parts).encode()).digest())
@@ -114,7 +114,7 @@ class Filter:
 class Draft:
     """A memory to be stored; its origin is the identity of what the caller gave."""
 
-    holder: Holder
+    holder: MemoryScope
     category: str
     text: str
     metadata: dict[str, Any]
@@ -154,16 +154,16 @@ class Memories:
         """Those of some memories that exist, by id; superseded ones, too."""
         return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, ids=list(ids))}
 
-    async def hold(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
+    async def lock(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
         """The same, and nobody else changes them until this transaction ends."""
-        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.hold, ids=list(ids))}
+        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.lock, ids=list(ids))}
 
     async def replaced_by(self, db: Statements, memory_id: UUID) -> list[StoredMemory]:
         """What a memory superseded."""
         return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id=memory_id)]
 
     async def newest(
-        self, db: Statements, holder: Holder, chosen: Filter, limit: int, behind: Place | None
+        self, db: Statements, holder: MemoryScope, chosen: Filter, limit: int, behind: Place | None
     ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the holder means anybody."""
         rows = await db.all(
@@ -215,7 +215,7 @@ class Memories:
         if row is None:
             return False
         await tx.all(_Sql.blank_history, memory_id=memory_id)
-        await self._record(tx, memory_id, Holder(*row), "delete", None, None)
+        await self._record(tx, memory_id, MemoryScope(*row), "delete", None, None)
         return True
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
@@ -248,7 +248,7 @@ class Memories:
         return len(memories), len(await tx.all(_Sql.erase_history, ids=list(ids)))
 
     async def _record(
-        self, tx: Transaction, memory_id: UUID, holder: Holder, event: str, old: str | None, new: str | None
+        self, tx: Transaction, memory_id: UUID, holder: MemoryScope, event: str, old: str | None, new: str | None
     ) -> None:
         await tx.all(
             _Sql.record,

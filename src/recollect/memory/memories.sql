@@ -21,7 +21,7 @@ select id, text, category, user_id, agent_id, session_id, metadata, superseded_b
 from memories
 where namespace = :namespace and id = any(:ids::uuid[]);
 
--- hold
+-- lock
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
 from memories

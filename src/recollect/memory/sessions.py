@@ -14,7 +14,7 @@ class _Sql(Queries, file="sessions.sql"):
     open: Query
     holders: Query
     next_positions: Query
-    hold: Query
+    lock: Query
     advance: Query
     find: Query
     recent_of_user: Query
@@ -36,7 +36,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class SessionOwner:
     """Whose a session is; the realm is empty but for apps and projects of the gateway."""
 
     user_id: str
@@ -44,10 +44,10 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class Slots:
     """The room that a session made for new messages: their first position and their time."""
 
-    holder: Holder
+    holder: SessionOwner
     first_position: int
     at: datetime
 
@@ -67,10 +67,10 @@ class Sessions:
         in_realms = [(realms or {}).get(session_id, "") for session_id in owners]
         await tx.all(_Sql.open, ids=list(owners), owners=list(owners.values()), realms=in_realms)
 
-    async def holders(self, db: Statements, session_ids: Collection[str]) -> dict[str, Holder]:
+    async def holders(self, db: Statements, session_ids: Collection[str]) -> dict[str, SessionOwner]:
         """Whose those of some sessions are that exist."""
         rows = await db.all(_Sql.holders, session_ids=list(session_ids))
-        return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
+        return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
 
     async def next_positions(self, db: Statements, session_ids: Collection[str]) -> dict[str, int]:
         """The positions that the next messages of those of some sessions get that exist."""
@@ -78,16 +78,16 @@ class Sessions:
             row["id"]: row["next_position"] for row in await db.all(_Sql.next_positions, session_ids=list(session_ids))
         }
 
-    async def hold(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, Holder]:
+    async def lock(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, SessionOwner]:
         """Whose they are; nobody else writes to them before this transaction ends."""
-        rows = await tx.all(_Sql.hold, session_ids=list(session_ids))
-        return {row["id"]: Holder(row["user_id"], row["realm"]) for row in rows}
+        rows = await tx.all(_Sql.lock, session_ids=list(session_ids))
+        return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
 
-    async def advance(self, tx: Transaction, counts: Mapping[str, int]) -> dict[str, Advance]:
+    async def advance(self, tx: Transaction, counts: Mapping[str, int]) -> dict[str, Slots]:
         """Lock sessions and make room in each for so many messages; a session that does not exist is left out."""
         rows = await tx.all(_Sql.advance, ids=list(counts), counts=list(counts.values()))
         return {
-            row["id"]: Advance(Holder(row["user_id"], row["realm"]), row["first_position"], row["updated_at"])
+            row["id"]: Slots(SessionOwner(row["user_id"], row["realm"]), row["first_position"], row["updated_at"])
             for row in rows
         }
 

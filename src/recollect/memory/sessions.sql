@@ -21,7 +21,7 @@ select id, user_id, realm from sessions where namespace = :namespace and id = an
 -- Where the next messages of some sessions go.
 select id, next_position from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
--- hold
+-- lock
 -- Whose some sessions are, and locks them in id order.
 select id, user_id, realm from sessions
 where namespace = :namespace and id = any(:session_ids::text[]) order by id for update;

@@ -23,11 +23,11 @@ class _Sql(Queries, file="windows.sql"):
     start: Query
     messages: Query
     pinned: Query
-    hold: Query
+    lock: Query
     part: Query
     summarise: Query
     move: Query
-    hold_of_message: Query
+    lock_of_message: Query
     covering: Query
     remove_summaries: Query
     count_summaries: Query
@@ -42,7 +42,7 @@ class WindowConfig:
     max_tokens: int | None = None
 
 
-class Windowed(NamedTuple):
+class WindowMessage(NamedTuple):
     """A message in a window; `compacted` is the summary that took the place of others, not one that a client wrote.
 
     Its tokens are estimated when it is read: the estimate is cheap, needs the text that is read anyway, and a better
@@ -98,7 +98,7 @@ class Windows:
             max_tokens=config.max_tokens,
         )
 
-    async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[Windowed]:
+    async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[WindowMessage]:
         """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
         A compaction between the two statements does no harm: the messages behind the older start are still there.
@@ -114,9 +114,11 @@ class Windows:
         whole = [*map(_message, pinned), _windowed(SUMMARY, start, compacted=True), *found]
         return whole if limit is None else whole[-limit:]
 
-    async def replace(self, tx: Transaction, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+    async def replace(
+        self, tx: Transaction, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
+    ) -> bool:
         """Let a summary stand for the beginning of a window, if that still is what was summarised."""
-        if await tx.first(_Sql.hold, session_id=session_id) is None:
+        if await tx.first(_Sql.lock, session_id=session_id) is None:
             return False
         start = await tx.one(_Sql.start, session_id=session_id)
         compacted = [start["id"]] if start["id"] is not None else []
@@ -146,7 +148,7 @@ class Windows:
         Returns how many summaries went.
         """
         # Held first: a window that is moving over the message just now would not seem to have passed it.
-        await tx.all(_Sql.hold_of_message, message_id=message_id)
+        await tx.all(_Sql.lock_of_message, message_id=message_id)
         sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id=message_id)]
         for session_id in sessions:
             await tx.all(_Sql.move, session_id=session_id, until=0)
@@ -161,11 +163,11 @@ class Windows:
         return int((await db.one(_Sql.count_summaries, session_ids=list(session_ids)))["summaries"])
 
 
-def _message(row: Any) -> Windowed:
+def _message(row: Any) -> WindowMessage:
     pinned = is_pinned(row["role"], row["metadata"], is_first=row["position"] == 0)
     return _windowed(row["role"], row, pinned=pinned)
 
 
-def _windowed(role: str, row: Any, *, compacted: bool = False, pinned: bool = False) -> Windowed:
+def _windowed(role: str, row: Any, *, compacted: bool = False, pinned: bool = False) -> WindowMessage:
     at = row["created_at"].timestamp()
-    return Windowed.of(row["id"], role, row["content"], row["metadata"], at, compacted, pinned=pinned)
+    return WindowMessage.of(row["id"], role, row["content"], row["metadata"], at, compacted, pinned=pinned)

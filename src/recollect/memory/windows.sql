@@ -40,7 +40,7 @@ where namespace = :namespace
   and (position = 0 or metadata @> '{"pinned": true}')
 order by position;
 
--- hold
+-- lock
 -- One change of a window at a time, and no new message while it lasts.
 select id from sessions where namespace = :namespace and id = :session_id for update;
 
@@ -63,7 +63,7 @@ values (:namespace, :session_id, :until, :id, :content, :metadata::text::jsonb, 
 -- The window begins later.
 update sessions set window_start = :until where namespace = :namespace and id = :session_id;
 
--- hold_of_message
+-- lock_of_message
 -- The same for the session of a message.
 select sessions.id
 from sessions

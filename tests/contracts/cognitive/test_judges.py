@@ -73,7 +73,7 @@ async def judged(engine: Engine, namespace: str, query_id: int) -> list[tuple[in
     return [
         (score.document_id, score.judge1_score, score.judge2_score)
         for judgement in await engine.judges.judgements(namespace, query_id)
-        for score in judgement.hearing.scores
+        for score in judgement.evaluation.scores
     ]
 
 
@@ -101,12 +101,12 @@ async def test_two_judges_answer_as_in_the_example_and_every_score_is_stored(
     ]
     assert await judged(engine, namespace, query_id) == [(123, 0.9, 1.0), (124, 0.2, 0.4)]
     (judgement,) = await engine.judges.judgements(namespace, query_id)
-    assert judgement.hearing.judge1_model == "openai:gpt-4o"
-    assert judgement.hearing.judge2_model == f"anthropic:{engine.settings.judge_anthropic_model}"
+    assert judgement.evaluation.judge1_model == "openai:gpt-4o"
+    assert judgement.evaluation.judge2_model == f"anthropic:{engine.settings.judge_anthropic_model}"
     assert unknown["error"] == "Resource not found"
     assert f"query_id {query_id + 1} is not in the golden set" in unknown["details"]
     spent = {(line.feature, line.model): line.input_tokens for line in await engine.spending.lines(namespace, 1)}
-    assert spent == {("judges", "openai:gpt-4o"): 40, ("judges", judgement.hearing.judge2_model): 40}
+    assert spent == {("judges", "openai:gpt-4o"): 40, ("judges", judgement.evaluation.judge2_model): 40}
     by_path = {asked.path: asked.body.get("temperature") for asked in provider.requests}
     assert by_path == {"/v1/chat/completions": 0.0, "/v1/messages": 0.0}
 

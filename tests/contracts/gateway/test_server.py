@@ -298,9 +298,9 @@ async def test_other_doors_see_a_chat_and_the_gateway_sees_what_they_wrote_for_t
     assert history.conversation.user_id == "anna"
     assert [(m.role, m.speaker, m.content) for m in history.messages] == [("user", "anna", "Anna likes tea.")]
     assert history.messages[0].created_at.timestamp() * 1000 == NOON
-    await engine.remember.turn(namespace, Turn("talk", (Line("user", "Tea at five."),), opens_for="anna"))
-    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "Tea at six."),), opens_for="anna"))
-    await engine.remember.turn(namespace, Turn("other", (Line("user", "Tea for bob."),), opens_for="bob"))
+    await engine.remember.turn(namespace, Turn("talk", (Line("user", "Tea at five."),), owner_if_new="anna"))
+    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "Tea at six."),), owner_if_new="anna"))
+    await engine.remember.turn(namespace, Turn("other", (Line("user", "Tea for bob."),), owner_if_new="bob"))
     assert await anna.texts("tea", "current_chat", conversation_id="1") == ["Anna likes tea."]
     assert sorted(await anna.texts("tea")) == ["Anna likes tea.", "Tea at five.", "Tea at six."]
     assert await anna.texts("tea", app_id="shop") == []
@@ -313,7 +313,7 @@ async def test_a_resource_is_stored_found_by_meaning_and_replaced(anna: GatewayU
     assert stored.status_code == 201
     assert stored.json()["resource_uri"] == uri
     assert stored.json()["embedding_status"] == "success"
-    (result,) = await anna.found("reserving a seat on a plane", "resources")
+    (result,) = await anna.found("reserving a judge on a plane", "resources")
     assert (result["text"], result["resource_uri"]) == ("Flights are booked two weeks ahead.", uri)
     assert (result["id"], result["session_id"], result["source_scope"]) == (stored.json()["id"], None, "resources")
     assert (result["raw"]["kind"], result["raw"]["title"]) == ("resource", "Travel handbook")

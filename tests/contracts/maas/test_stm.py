@@ -196,7 +196,7 @@ async def test_what_other_doors_wrote_is_shown_in_the_contracts_words(settings: 
     engine = await Engine.open(settings)
     async with serving(engine) as http:
         lines = (Line("tool", "42"), Line("user", "Hello", "[1, 2]"))
-        await engine.remember.turn(namespace, Turn("abc123", lines, opens_for="ann"))
+        await engine.remember.turn(namespace, Turn("abc123", lines, owner_if_new="ann"))
         shown = ok(await http.get(MESSAGES))["messages"]
     assert [(message["role"], message["metadata"]) for message in shown] == [
         ("system", None),

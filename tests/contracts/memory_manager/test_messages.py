@@ -192,7 +192,7 @@ async def test_a_role_of_another_door_is_shown_as_the_systems(memory: MemoryMana
     session = uuid4()
     engine = await memory._engine()
     line = Line("tool", "a result", "[1]")
-    await engine.remember.turn(engine.settings.namespace, Turn(str(session), (line,), opens_for="user"))
+    await engine.remember.turn(engine.settings.namespace, Turn(str(session), (line,), owner_if_new="user"))
     (message,) = await memory.get_conversation_history(session)
     assert (message.role, message.metadata_) == ("system", {"value": [1]})
 

@@ -87,7 +87,7 @@ class MemoryManager:
             if span.is_recording():
                 spans.annotate(span, _message_attributes(session_id, role, content, metadata))
             line = Line(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
-            turn = Turn(_session_key(session_id), (line,), opens_for=ANONYMOUS)
+            turn = Turn(_session_key(session_id), (line,), owner_if_new=ANONYMOUS)
             engine = await self._engine()
             (message,) = await engine.remember.turn(self._scope(engine), turn)
             return message.id

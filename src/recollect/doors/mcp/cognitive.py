@@ -303,8 +303,8 @@ async def store_dual_judge_scores(
     """Store dual judge evaluation scores using GPT-4o and Haiku for IRR validation. Evaluates documents with two
     independent judges and calculates Cohen's Kappa for methodologically valid ground truth creation."""
     documents = [judge.Document(document.id, document.content) for document in docs]
-    heard = await caller.engine.judges.hear(caller.namespace, query_id, query, documents, progress)
-    judged = heard.judgement.hearing
+    heard = await caller.engine.judges.evaluate(caller.namespace, query_id, query, documents, progress)
+    judged = heard.judgement.evaluation
     return DualJudgeScores(
         query_id=judged.query_id,
         judge1_score=round(judged.judge1_score, DIGITS),

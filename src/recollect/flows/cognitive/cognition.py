@@ -8,11 +8,11 @@ from typing import Any
 
 from recollect import checks, tasks, telemetry
 from recollect.errors import Invalid, NotFound
-from recollect.flows.indexing.passage_writer import EmbeddingStatus, Findable
+from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
 from recollect.flows.results import Results
 from recollect.flows.search.fusion import Weights, fuse
-from recollect.flows.search.item_search import Legs
+from recollect.flows.search.item_search import ItemSearch
 from recollect.language.content import density, likeness
 from recollect.memory.cognitive.episodes import Episode, Episodes, SimilarEpisode
 from recollect.memory.cognitive.insights import Insight, Insights
@@ -109,8 +109,8 @@ class Cognition:
         insights: Insights,
         working: Working,
         episodes: Episodes,
-        findable: Findable,
-        legs: Legs,
+        passage_writer: PassageWriter,
+        items: ItemSearch,
         low_fidelity: float,
     ) -> None:
         self._database = database
@@ -119,8 +119,8 @@ class Cognition:
         self._insights = insights
         self._working = working
         self._episodes = episodes
-        self._findable = findable
-        self._legs = legs
+        self._passage_writer = passage_writer
+        self._items = items
         self._low_fidelity = low_fidelity
 
     async def store_dialogue(
@@ -131,7 +131,7 @@ class Cognition:
         checks.identifier(speaker, "speaker")
         role = speaker.lower() if speaker.lower() in ROLES else "user"
         line = Line(role, checks.text(content, "content"), checks.metadata(metadata), speaker)
-        (message,) = await self._remember.turn(namespace, Turn(session_id, (line,), opens_for=ANONYMOUS))
+        (message,) = await self._remember.turn(namespace, Turn(session_id, (line,), owner_if_new=ANONYMOUS))
         return message
 
     async def raw(
@@ -160,12 +160,12 @@ class Cognition:
         """Store an insight that messages were condensed to, with how dense it is and how near to them, if to any."""
         checks.text(content, "content")
         sources = await self._sources(namespace, source_ids)
-        studied = await self._findable.study(namespace, content)
+        prepared = await self._passage_writer.prepare(namespace, content)
         fidelity = round(await tasks.in_thread(density, content), 4)
         metadata: dict[str, Any] = {"fidelity_warning": fidelity < self._low_fidelity}
         if sources:
             said = [message.content for message in sources.values()]
-            grounding = await self._findable.grounding(namespace, content, studied, said)
+            grounding = await self._passage_writer.grounding(namespace, content, prepared, said)
             metadata["grounding"] = round(grounding.value, 4)
             if grounding.by == "words":
                 metadata["grounding_by"] = "words"
@@ -173,10 +173,10 @@ class Cognition:
             # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
-            source = Source("insight", str(insight.id), studied.excerpts, insight.created_at)
-            await self._findable.add(tx, source, studied)
-        self._findable.committed(namespace, studied)
-        return Compressed(insight, studied.embedding_status, studied.degraded, self._warnings(insight))
+            source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at)
+            await self._passage_writer.add(tx, source, prepared)
+        self._passage_writer.committed(namespace, prepared)
+        return Compressed(insight, prepared.embedding_status, prepared.degraded, self._warnings(insight))
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.results))
     async def hybrid_search(
@@ -194,8 +194,8 @@ class Cognition:
         weights.check()
         vector = None
         if query_embedding is not None:
-            vector = await self._legs.given_vector(namespace, query_embedding, "query_embedding")
-        ranks = await self._legs.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
+            vector = await self._items.given_vector(namespace, query_embedding, "query_embedding")
+        ranks = await self._items.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
         best = fuse(ranks.by_meaning, ranks.by_words, weights)[:top_k]
         ranks.query.require(best)
         async with self._database.reading(namespace) as db:
@@ -217,7 +217,7 @@ class Cognition:
         top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
         checks.question(query, "query")
         scope = replace(_INSIGHTS, since=since, until=until)
-        ranks = await self._legs.both(namespace, query, scope, NOMINEES_TO_FILTER)
+        ranks = await self._items.both(namespace, query, scope, NOMINEES_TO_FILTER)
         ranked = fuse(ranks.by_meaning, ranks.by_words, Weights())
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
@@ -278,15 +278,15 @@ class Cognition:
         checks.text(query, "query")
         reward = checks.number_between(reward, -1.0, 1.0, "reward")
         checks.text(reflection, "reflection")
-        studied = await self._findable.study(namespace, query)
+        prepared = await self._passage_writer.prepare(namespace, query)
         # Recall shows the query, which is what it found; the lesson is what its reader wants.
         lesson = json.dumps({"reward": reward, "reflection": reflection})
         async with self._database.transaction(namespace) as tx:
             episode = await self._episodes.add(tx, query, reward, reflection)
-            source = Source("episode", str(episode.id), studied.excerpts, episode.created_at, metadata=lesson)
-            await self._findable.add(tx, source, studied)
-        self._findable.committed(namespace, studied)
-        return RecordedEpisode(episode, studied.embedding_status, studied.degraded)
+            source = Source("episode", str(episode.id), prepared.excerpts, episode.created_at, metadata=lesson)
+            await self._passage_writer.add(tx, source, prepared)
+        self._passage_writer.committed(namespace, prepared)
+        return RecordedEpisode(episode, prepared.embedding_status, prepared.degraded)
 
     @telemetry.memory_operation("search_memory", len)
     async def similar_episodes(
@@ -305,7 +305,7 @@ class Cognition:
         if reward_min is not None:
             checks.number_between(reward_min, -1.0, 1.0, "reward_min")
         since = _since(days_back)
-        asked = await self._legs.query(namespace, query)
+        asked = await self._items.query(namespace, query)
         meaning = asked.meaning
         if meaning is None:
             similar = await self._episodes_by_words(namespace, query, since, reward_min)
@@ -322,7 +322,7 @@ class Cognition:
                 min_similarity=min_similarity,
                 limit=top_k,
             )
-        asked = await self._legs.with_waiting(namespace, _EPISODES, asked)
+        asked = await self._items.with_waiting(namespace, _EPISODES, asked)
         asked.require(episodes)
         return Results(episodes, asked.degraded)
 
@@ -330,7 +330,7 @@ class Cognition:
         self, namespace: str, query: str, since: datetime, reward_min: float | None
     ) -> list[SimilarEpisode]:
         scope = replace(_EPISODES, since=since)
-        ids = await self._legs.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
+        ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
         async with self._database.reading(namespace) as db:
             episodes = await self._episodes.find(db, ids, since, reward_min)
         similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in episodes]

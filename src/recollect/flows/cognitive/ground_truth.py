@@ -47,7 +47,7 @@ class GroundTruth:
         Where a document was judged several times, the last time counts.
         """
         async with self._database.transaction(namespace) as tx:
-            query = await self._golden.hold(tx, query_id)
+            query = await self._golden.lock(tx, query_id)
             verdicts = list(_last_verdicts(query, await self._judging.of_query(tx, query_id)))
             if not verdicts:
                 raise NotFound(
@@ -82,12 +82,12 @@ def _words(text: str) -> list[str]:
 
 
 def _last_verdicts(query: GoldenQuery, judgements: Iterable[Judgement]) -> Iterator[JudgeScore]:
-    """The scores of each document, from the last hearing that was about this very query."""
+    """The scores of each document, from the last evaluation that was about this very query."""
     seen: set[int] = set()
     asked = _words(query.query)
     for judgement in judgements:
-        if _words(judgement.hearing.query) == asked:
-            for score in judgement.hearing.scores:
+        if _words(judgement.evaluation.query) == asked:
+            for score in judgement.evaluation.scores:
                 if score.document_id not in seen:
                     seen.add(score.document_id)
                     yield score

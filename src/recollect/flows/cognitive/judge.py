@@ -18,7 +18,7 @@ from recollect.inference.llm import Llm, Prompt
 from recollect.inference.providers import Providers
 from recollect.inference.requests.meter import BudgetSpent
 from recollect.memory.cognitive.golden import Golden, GoldenQuery
-from recollect.memory.cognitive.judging import Hearing, Judgement, JudgeScore, Judging
+from recollect.memory.cognitive.judging import Evaluation, Judgement, JudgeScore, Judging
 from recollect.settings import Settings
 from recollect.storage.database import Database
 
@@ -99,7 +99,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Judge:
     """One of the two judges: a language model that scores one document at a time."""
 
     name: str
@@ -113,8 +113,8 @@ class Seat:
             raise _failure(problem)(f"{self.name} ({self.llm.model_id}) failed: {problem}") from problem
 
 
-def seated(settings: Settings, providers: Providers) -> tuple[Llm | None, Llm | None]:
-    """The models of both judges; a seat whose provider has neither a key nor an address of one's own stays empty."""
+def judge_models(settings: Settings, providers: Providers) -> tuple[Llm | None, Llm | None]:
+    """The models of both judges; None where the provider has neither a key nor an address of its own."""
     models = {"openai": settings.judge_openai_model, "anthropic": settings.judge_anthropic_model}
     usable = settings.usable_providers
     gpt, claude = (providers.llm(f"{name}:{model}") if name in usable else None for name, model in models.items())
@@ -136,11 +136,11 @@ class Judges:
         self._database = database
         self._golden = golden
         self._judging = judging
-        self._gpt = None if gpt is None else Seat("Judge 1", gpt)
-        self._claude = None if claude is None else Seat("Judge 2", claude)
+        self._gpt = None if gpt is None else Judge("Judge 1", gpt)
+        self._claude = None if claude is None else Judge("Judge 2", claude)
         self._seconds = deadline_seconds
 
-    async def hear(
+    async def evaluate(
         self,
         namespace: str,
         query_id: int,
@@ -153,16 +153,16 @@ class Judges:
         The models are asked outside any transaction. Documents that both judged by the deadline are stored; if there
         is none, it is an error.
         """
-        first, second = self._seats()
+        first, second = self._both()
         checks.question(query, "query")
         _check(documents)
         _refuse_another(query, await self._require_query(namespace, query_id))
         prompts = [_prompt(namespace, query, document, self._seconds) for document in documents]
         outcomes = await _outcomes((first, second), prompts, self._seconds, progress)
         judged, unjudged = _sorted(query_id, documents, outcomes)
-        hearing = _hearing(query_id, query, (first.llm.model_id, second.llm.model_id), judged)
+        evaluation = _evaluation(query_id, query, (first.llm.model_id, second.llm.model_id), judged)
         async with self._database.transaction(namespace) as tx:
-            return Heard(await self._judging.add(tx, hearing), unjudged)
+            return Heard(await self._judging.add(tx, evaluation), unjudged)
 
     async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
         """Everything the judges said about a query of the golden set, the last first."""
@@ -170,7 +170,7 @@ class Judges:
         async with self._database.reading(namespace) as db:
             return await self._judging.of_query(db, query_id)
 
-    def _seats(self) -> tuple[Seat, Seat]:
+    def _both(self) -> tuple[Judge, Judge]:
         if self._gpt is None and self._claude is None:
             raise ApiKeyMissing(
                 "Both judges are language models, and no OpenAI and no Anthropic API key is configured. "
@@ -188,10 +188,10 @@ class Judges:
 
 
 async def _outcomes(
-    seats: tuple[Seat, Seat], prompts: Sequence[Prompt], seconds: float, progress: Progress | None
+    judges: tuple[Judge, Judge], prompts: Sequence[Prompt], seconds: float, progress: Progress | None
 ) -> list[Pair | RecollectError]:
     """What became of each prompt until the deadline. A judge that cannot be used ends all that is under way."""
-    async with tasks.beside(*(_pair(seats, prompt) for prompt in prompts)) as asked:
+    async with tasks.beside(*(_pair(judges, prompt) for prompt in prompts)) as asked:
         await _watch(asked, seconds, progress)
     late = JudgeFailed(f"Not judged within the {seconds:g} s of RECOLLECT_JUDGE_DEADLINE_SECONDS.")
     called_off = next((problem for task in asked if (problem := _problem(task)) and _is_hopeless(problem)), late)
@@ -210,12 +210,12 @@ async def _watch(asked: Sequence[asyncio.Task[Pair]], seconds: float, progress: 
             await progress(len(asked) - len(waiting), len(asked))
 
 
-async def _pair(seats: tuple[Seat, Seat], prompt: Prompt) -> Pair:
+async def _pair(judges: tuple[Judge, Judge], prompt: Prompt) -> Pair:
     """Both judges at once; if one fails, the other is called off.
 
     Not a task group: in Python 3.11 one that fails leaves its caller marked as being cancelled.
     """
-    async with tasks.beside(*(seat.verdict(prompt) for seat in seats)) as asked:
+    async with tasks.beside(*(judge.verdict(prompt) for judge in judges)) as asked:
         one, other = await asyncio.gather(*asked)
     return one, other
 
@@ -249,8 +249,8 @@ def _sorted(
 
 
 def reservations(heard: Heard) -> list[str]:
-    """What to bear in mind about the figures of a hearing, in sentences."""
-    judged, failed = len(heard.judgement.hearing.scores), len(heard.unjudged)
+    """What to bear in mind about the figures of a evaluation, in sentences."""
+    judged, failed = len(heard.judgement.evaluation.scores), len(heard.unjudged)
     said = [f"{failed} of {judged + failed} documents could not be judged and are not counted."] if failed else []
     if judged == 1:
         said.append("Kappa of one document says nothing about agreement: judge several.")
@@ -286,14 +286,16 @@ def _prompt(namespace: str, query: str, document: Document, seconds: float) -> P
     return Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=seconds)
 
 
-def _hearing(query_id: int, query: str, models: tuple[str, str], judged: Sequence[tuple[Document, Pair]]) -> Hearing:
+def _evaluation(
+    query_id: int, query: str, models: tuple[str, str], judged: Sequence[tuple[Document, Pair]]
+) -> Evaluation:
     ones, others = [one.score for _, (one, _) in judged], [other.score for _, (_, other) in judged]
     agreement = kappa(relevant(ones), relevant(others))
     scores = (
         JudgeScore(document.id, one.score, _reason(one), other.score, _reason(other))
         for document, (one, other) in judged
     )
-    return Hearing(query_id, query, *models, fmean(ones), fmean(others), agreement, band(agreement), tuple(scores))
+    return Evaluation(query_id, query, *models, fmean(ones), fmean(others), agreement, band(agreement), tuple(scores))
 
 
 def _reason(verdict: Verdict) -> str:

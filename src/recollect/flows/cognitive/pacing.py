@@ -12,7 +12,7 @@ EXPIRY_SECONDS = 10.0
 
 
 class Pacing:
-    """Spaces requests evenly, and counts those under way."""
+    """NamespaceModels requests evenly, and counts those under way."""
 
     def __init__(self, database: Database, turns: ModelTurns) -> None:
         self._database = database
@@ -21,7 +21,7 @@ class Pacing:
     async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
         """The next turn; None while too many requests are under way, Unavailable if it comes later than `within`."""
         async with self._database.shared_transaction() as tx:
-            state = await self._turns.hold(tx, model)
+            state = await self._turns.lock(tx, model)
             if state.under_way >= limits.at_once:
                 return None
             at = max(state.free_at, state.now)

@@ -47,7 +47,7 @@ class Counts:
 
     async def sessions(self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> None:
         """All that sessions have; without `of_users`, no memories that a user holds as well."""
-        tally.add("buffers", len(await self._store.beside(namespace, session_ids)))
+        tally.add("buffers", len(await self._store.external_sessions(namespace, session_ids)))
         async with self._database.reading(namespace) as db:
             tally.add("sessions", len(await self._capabilities.sessions.holders(db, session_ids)))
             tally.add("messages", await self._capabilities.log.count_in_sessions(db, session_ids))
@@ -64,7 +64,7 @@ class Counts:
 
     async def whole(self, namespace: str, tally: Tally) -> None:
         """All that a namespace has."""
-        tally.add("buffers", len(await self._store.beside(namespace, None)))
+        tally.add("buffers", len(await self._store.external_sessions(namespace, None)))
         for table, size in (await erasure.sizes(self._database, namespace)).items():
             tally.add(table, size)
 

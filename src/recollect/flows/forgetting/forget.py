@@ -184,7 +184,7 @@ class Forget:
         Without `of_users`, memories that a user holds as well are left to that user. The sessions go last: by them, a
         second call finds what the first one left.
         """
-        buffered = await self._store.beside(namespace, session_ids)
+        buffered = await self._store.external_sessions(namespace, session_ids)
         for session_id in buffered:
             await self._store.delete(namespace, session_id)
         tally.add("buffers", len(buffered))
@@ -196,7 +196,7 @@ class Forget:
 
     async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
         """Remove the next messages or memories of some sessions, or at last themselves; True then."""
-        await self._capabilities.sessions.hold(tx, session_ids)
+        await self._capabilities.sessions.lock(tx, session_ids)
         if not await self._removal.next_messages(tx, session_ids, tally):
             return False
         memories = await self._capabilities.memories.in_sessions(
@@ -220,7 +220,7 @@ class Forget:
                 tally.add("giants", 1)
 
     async def _whole(self, namespace: str, tally: Tally) -> None:
-        buffered = await self._store.beside(namespace, None)
+        buffered = await self._store.external_sessions(namespace, None)
         for session_id in buffered:
             await self._store.delete(namespace, session_id)
         tally.add("buffers", len(buffered))
@@ -235,7 +235,7 @@ class Forget:
                 break
         else:
             raise Conflict(f"Somebody still writes to the namespace {namespace}: stop that, and forget it again")
-        self._access.doubt()
+        self._access.clear_cache()
 
     async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
         async with self._database.reading(namespace) as db:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from recollect import tasks, telemetry
 from recollect.errors import RecollectError, Unavailable
-from recollect.flows.indexing.namespace_models import Spaces
+from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Closed, Embedder, as_text
 from recollect.memory.index.passages import Claim, Passages
 from recollect.storage.database import Database, Transaction
@@ -36,13 +36,13 @@ class Indexer:
         self,
         database: Database,
         passages: Passages,
-        spaces: Spaces,
+        namespace_models: NamespaceModels,
         indexed: Callable[[str], None],
         at_once: int,
     ) -> None:
         self._database = database
         self._passages = passages
-        self._spaces = spaces
+        self._namespace_models = namespace_models
         self._indexed = indexed
         # Whoever embeds holds a connection, and a provider's embedder needs another one to pay: some must stay free.
         self._embedding = asyncio.Semaphore(at_once)
@@ -93,7 +93,7 @@ class Indexer:
             if waiting == 0:
                 return None
             if done == 0:
-                if degraded := await self._spaces.missing(namespace):
+                if degraded := await self._namespace_models.missing(namespace):
                     return degraded
                 await asyncio.sleep(FLUSH_POLL_SECONDS)
 
@@ -108,7 +108,7 @@ class Indexer:
 
         Without a model there is nothing to wait for, words are found from the start: a sentence says so.
         """
-        if degraded := await self._spaces.missing(namespace):
+        if degraded := await self._namespace_models.missing(namespace):
             return degraded
         try:
             async with asyncio.timeout(within_seconds):
@@ -124,7 +124,7 @@ class Indexer:
         async with self._database.reading(namespace) as db:
             left = await self._passages.waiting_in_session(db, owner, session_id)
         while left:
-            embedder = await self._spaces.embedder(namespace)
+            embedder = await self._namespace_models.embedder(namespace)
             if embedder is None:
                 return
             async with self._embedding, self._database.transaction(namespace) as tx:
@@ -169,7 +169,7 @@ class Indexer:
                 await tasks.set_within(POLL_SECONDS, self._work)
 
     async def _batch(self, namespace: str) -> int:
-        embedder = await self._spaces.embedder(namespace)
+        embedder = await self._namespace_models.embedder(namespace)
         if embedder is None:
             return await self._count(namespace)
         try:
@@ -200,7 +200,7 @@ class Indexer:
         if not claims:
             return 0
         vectors = await embedder.embed_documents([claim.text for claim in claims])
-        if not await self._spaces.is_settled_on(tx, embedder.model_id):
+        if not await self._namespace_models.is_settled_on(tx, embedder.model_id):
             return 0
         await self._passages.complete(tx, claims, embedder.model_id, list(map(as_text, vectors)))
         return len(claims)

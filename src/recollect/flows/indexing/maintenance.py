@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from recollect import tasks
 from recollect.errors import RecollectError
-from recollect.flows.indexing.namespace_models import Spaces
+from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder
-from recollect.memory.index.large_owners import MAX_GIANTS, RENEW_SHARE, Giant, Giants
+from recollect.memory.index.giants import MAX_GIANTS, RENEW_SHARE, Giant, Giants
 from recollect.storage import vector_index
 from recollect.storage.database import Database
 
@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 class Maintenance:
     """Looks at namespaces that were written to: indexes owners who have grown large, sweeps up after a switch."""
 
-    def __init__(self, database: Database, giants: Giants, spaces: Spaces) -> None:
+    def __init__(self, database: Database, giants: Giants, namespace_models: NamespaceModels) -> None:
         self._database = database
         self._giants = giants
-        self._spaces = spaces
+        self._namespace_models = namespace_models
         self._task = tasks.BackgroundTask("recollect-maintenance")
         self._touched: set[str] = set()
 
@@ -35,13 +35,13 @@ class Maintenance:
         """Stop; an index that is half built is removed by whoever looks next."""
         await self._task.stop()
 
-    def touch(self, namespace: str) -> None:
+    def mark_dirty(self, namespace: str) -> None:
         """A namespace has new vectors."""
         self._touched.add(namespace)
 
-    async def tend(self, namespace: str, embedder: Embedder | None = None) -> list[Giant]:
+    async def build_indexes(self, namespace: str, embedder: Embedder | None = None) -> list[Giant]:
         """Build or renew what a namespace needs now, for its own model or another; returns the indexes made."""
-        embedder = embedder or await self._spaces.embedder(namespace)
+        embedder = embedder or await self._namespace_models.embedder(namespace)
         if embedder is None:
             return []
         async with self._database.reading(namespace) as db:
@@ -100,7 +100,7 @@ class Maintenance:
             touched, self._touched = self._touched, set()
             for namespace in sorted(touched):
                 try:
-                    await self.tend(namespace)
+                    await self.build_indexes(namespace)
                     if not await sweep(namespace):
                         self._touched.add(namespace)
                 except RecollectError as problem:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from recollect import checks
 from recollect.errors import Conflict
-from recollect.flows.indexing.namespace_models import Spaces
+from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder, as_text
 from recollect.inference.embedding.embedders import NAMES
 from recollect.memory.index.embedding_models import EmbeddingModels, Outdated, State
-from recollect.memory.index.large_owners import Giants
+from recollect.memory.index.giants import Giants
 from recollect.memory.index.passages import Passages
 from recollect.storage import vector_index
 from recollect.storage.database import Database
@@ -53,28 +53,28 @@ class EmbeddingSwitch:
         models: EmbeddingModels,
         passages: Passages,
         giants: Giants,
-        spaces: Spaces,
-        tend: Callable[[str, Embedder], Awaitable[object]],
+        namespace_models: NamespaceModels,
+        build_indexes: Callable[[str, Embedder], Awaitable[object]],
         switched: Callable[[str], None],
     ) -> None:
         self._database = database
         self._models = models
         self._passages = passages
         self._giants = giants
-        self._spaces = spaces
-        self._tend = tend
+        self._namespace_models = namespace_models
+        self._build_indexes = build_indexes
         self._switched = switched
 
     async def run(self, namespace: str, name: str, progress: Callable[[int, int], None] | None = None) -> bool:
         """Move to a model; False if it is the namespace's already. `progress` hears what is done and of how many."""
         checks.one_of(name, NAMES, "MODEL")
-        new = self._spaces.embedders.require(name, namespace)
+        new = self._namespace_models.embedders.require(name, namespace)
         old = await self._begin(namespace, new.model_id)
         if old is None:
             return False
         while True:
             await self._fill(namespace, old, new, progress)
-            await self._tend(namespace, new)
+            await self._build_indexes(namespace, new)
             if await self._flip(namespace, old, new.model_id):
                 break
             await asyncio.sleep(POLL_SECONDS)
@@ -88,7 +88,7 @@ class EmbeddingSwitch:
             vectors = await self._models.sizes(db)
             waiting = await self._passages.waiting(db, MAX_COUNTED)
         if state is None:
-            embedders = self._spaces.embedders
+            embedders = self._namespace_models.embedders
             return Status(embedders.model_id(embedders.name), None, vectors, waiting)
         return Status(state.active, state.next, vectors, waiting)
 
@@ -106,7 +106,7 @@ class EmbeddingSwitch:
                 known = await self._models.state(tx)
                 if known is None or not known.leftovers:
                     return True
-                state = await self._models.take(tx, known.active)
+                state = await self._models.lock_for_change(tx, known.active)
                 if _left(state) > 0:
                     return False
                 keep = [model for model in (state.active, state.next) if model is not None]
@@ -114,14 +114,14 @@ class EmbeddingSwitch:
         await self._drop_indexes(namespace, keep)
         async with self._database.transaction(namespace) as tx:
             # Another switch may have left others meanwhile.
-            if await self._models.take(tx, state.active) == state:
+            if await self._models.lock_for_change(tx, state.active) == state:
                 await self._models.swept(tx)
         return True
 
     async def _begin(self, namespace: str, model: str) -> str | None:
         """Note where the namespace moves to; its present model, or None if there is nothing to do."""
         async with self._database.transaction(namespace) as tx:
-            state = await self._models.take(tx, model)
+            state = await self._models.lock_for_change(tx, model)
             if state.active == model:
                 # Someone who was on the way to another stays where he is.
                 await self._models.aim(tx, None, leaves=state.next is not None)
@@ -150,7 +150,7 @@ class EmbeddingSwitch:
             claimed = await self._models.claim(tx, old, new.model_id, after, BATCH)
             if claimed:
                 vectors = await new.embed_documents([passage.text for passage in claimed])
-                if not _is_moving(await self._models.hold(tx, old), old, new.model_id):
+                if not _is_moving(await self._models.lock(tx, old), old, new.model_id):
                     return []
                 await self._models.add(tx, claimed, new.model_id, list(map(as_text, vectors)))
         return claimed
@@ -158,7 +158,7 @@ class EmbeddingSwitch:
     async def _flip(self, namespace: str, old: str, new: str) -> bool:
         """Change the model, unless too much has been written meanwhile."""
         async with self._database.transaction(namespace) as tx:
-            state = await self._models.take(tx, old)
+            state = await self._models.lock_for_change(tx, old)
             if not _is_moving(state, old, new):
                 return True
             if await self._models.missing(tx, old, new, MAX_LEFT_TO_INDEXER + 1) > MAX_LEFT_TO_INDEXER:

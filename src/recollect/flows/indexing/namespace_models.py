@@ -1,4 +1,4 @@
-"""Spaces: every namespace has one model that gives it meaning, and vectors of different models never meet."""
+"""NamespaceModels: every namespace has one model that gives it meaning, and vectors of different models never meet."""
 
 import logging
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ class Embedding:
         return None if self.outage is None else f"Stored, and found by words only until it is embedded: {self.outage}"
 
 
-class Spaces:
+class NamespaceModels:
     """Asks the model that is a namespace's now. The record is read each time: a switch counts from its commit on."""
 
     def __init__(self, database: Database, models: EmbeddingModels, embedders: Embedders) -> None:
@@ -123,7 +123,7 @@ class Spaces:
 
     async def is_settled_on(self, tx: Transaction, model: str) -> bool:
         """Whether vectors of this model may be written now; it stays so until the transaction ends."""
-        return (await self._models.hold(tx, model)).active == model
+        return (await self._models.lock(tx, model)).active == model
 
     async def question(self, namespace: str, text: str) -> SemanticQuery:
         """What to compare with stored vectors, or why there is nothing to compare them with."""

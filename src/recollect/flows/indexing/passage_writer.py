@@ -1,4 +1,4 @@
-"""Findable: an item is found by its words and by its meaning from the moment its transaction commits."""
+"""PassageWriter: an item is found by its words and by its meaning from the moment its transaction commits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from operator import add
 from typing import Literal
 
 from recollect import tasks, telemetry
-from recollect.flows.indexing.namespace_models import Embedded, Embedding, Spaces
+from recollect.flows.indexing.namespace_models import Embedded, Embedding, NamespaceModels
 from recollect.inference.embedding.embedder import Vector, as_text
 from recollect.language.content import share_said
 from recollect.language.passages import cutting
@@ -23,7 +23,7 @@ EmbeddingStatus = Literal["success", "pending"]
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class Prepared:
     """A text with its passages and their vectors."""
 
     excerpts: tuple[Excerpt, ...]
@@ -53,53 +53,55 @@ class Grounding:
     by: Literal["meaning", "words"]
 
 
-class Findable:
+class PassageWriter:
     """Studies a text before the transaction that stores it, and writes its passages inside."""
 
     def __init__(
         self,
         passages: Passages,
-        spaces: Spaces,
+        namespace_models: NamespaceModels,
         written: Callable[[], None],
         indexed: Callable[[str], None],
     ) -> None:
         self._passages = passages
-        self._spaces = spaces
+        self._namespace_models = namespace_models
         self._written = written
         self._indexed = indexed
 
-    async def study(self, namespace: str, text: str, title: str | None = None) -> Studied:
+    async def prepare(self, namespace: str, text: str, title: str | None = None) -> Prepared:
         """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
         excerpts = tuple(await in_steps(analysing(text, title)))
         if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
-            return Studied(excerpts, Embedding(None))
-        return Studied(excerpts, await self._spaces.documents(namespace, [excerpt.text for excerpt in excerpts]))
+            return Prepared(excerpts, Embedding(None))
+        return Prepared(
+            excerpts, await self._namespace_models.documents(namespace, [excerpt.text for excerpt in excerpts])
+        )
 
-    async def add(self, tx: Transaction, source: Source, studied: Studied) -> None:
+    async def add(self, tx: Transaction, source: Source, prepared: Prepared) -> None:
         """Write an item's passages with all that is known of them."""
         await self._passages.add(tx, [source])
         # If the namespace has just moved to another model, its indexer does the rest.
-        if studied.embedded is not None and await self._spaces.is_settled_on(tx, studied.embedded.model):
+        if prepared.embedded is not None and await self._namespace_models.is_settled_on(tx, prepared.embedded.model):
             texts = (excerpt.text for excerpt in source.excerpts)
-            vectors = dict(zip(texts, map(as_text, studied.embedded.vectors), strict=True))
-            await self._passages.complete_new(tx, source.kind, source.item_id, studied.embedded.model, vectors)
+            vectors = dict(zip(texts, map(as_text, prepared.embedded.vectors), strict=True))
+            await self._passages.complete_new(tx, source.kind, source.item_id, prepared.embedded.model, vectors)
 
-    async def grounding(self, namespace: str, text: str, studied: Studied, sources: Sequence[str]) -> Grounding:
+    async def grounding(self, namespace: str, text: str, prepared: Prepared, sources: Sequence[str]) -> Grounding:
         """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
-        if studied.embedded is None:
+        if prepared.embedded is None:
             return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.
         passages = await in_steps(passage for source in sources for passage in cutting(source))
         sample = passages[:: ceil(len(passages) / MAX_EMBEDDED_AT_ONCE)]
-        theirs = (await self._spaces.documents(namespace, sample)).embedded
-        if theirs is None or theirs.model != studied.embedded.model:
+        theirs = (await self._namespace_models.documents(namespace, sample)).embedded
+        if theirs is None or theirs.model != prepared.embedded.model:
             return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
-        return Grounding(_cosine(studied.embedded.vectors, theirs.vectors), "meaning")
+        return Grounding(_cosine(prepared.embedded.vectors, theirs.vectors), "meaning")
 
-    def committed(self, namespace: str, studied: Studied) -> None:
+    def committed(self, namespace: str, prepared: Prepared) -> None:
         """Tell those who work in the background what is theirs to do."""
-        if studied.embedded is not None:
-            telemetry.passages_indexed(len(studied.embedded.vectors))
+        if prepared.embedded is not None:
+            telemetry.passages_indexed(len(prepared.embedded.vectors))
             self._indexed(namespace)
         else:
             self._written()

@@ -11,7 +11,7 @@ from recollect import checks, tasks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.indexing.namespace_models import NotSearched
-from recollect.flows.indexing.passage_writer import Findable, Studied
+from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.long_term.memory_requests import Change, Chosen
 from recollect.flows.results import Results
@@ -20,7 +20,7 @@ from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
-from recollect.memory.memories import Draft, HistoryEntry, Holder, Identity, Memories, Place, StoredMemory
+from recollect.memory.memories import Draft, HistoryEntry, Identity, Memories, MemoryScope, Place, StoredMemory
 from recollect.storage.database import Database, Transaction
 
 KIND = "memory"
@@ -92,14 +92,14 @@ class LongTermMemory:
         database: Database,
         memories: Memories,
         passages: Passages,
-        findable: Findable,
+        passage_writer: PassageWriter,
         recall: Recall,
         llm: Llm | None,
     ) -> None:
         self._database = database
         self._memories = memories
         self._passages = passages
-        self._findable = findable
+        self._passage_writer = passage_writer
         self._recall = recall
         self._llm = llm
 
@@ -109,7 +109,7 @@ class LongTermMemory:
         namespace: str,
         text: str,
         category: str,
-        holder: Holder,
+        holder: MemoryScope,
         metadata: Mapping[str, Any] | None = None,
         recalled: Sequence[str] = (),
     ) -> Added:
@@ -144,7 +144,7 @@ class LongTermMemory:
         self,
         namespace: str,
         query: str,
-        holder: Holder,
+        holder: MemoryScope,
         chosen: Chosen | None = None,
         limit: int = 100,
     ) -> Results[FoundMemory]:
@@ -174,13 +174,13 @@ class LongTermMemory:
     async def newest(
         self,
         namespace: str,
-        holder: Holder | None = None,
+        holder: MemoryScope | None = None,
         limit: int = 100,
         behind: Place | None = None,
         chosen: Chosen | None = None,
     ) -> Page:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
-        holder = holder or Holder()
+        holder = holder or MemoryScope()
         checks.between(limit, 1, MAX_LISTED, "limit")
         _check_holder(holder, needed=False)
         only = (chosen or Chosen()).checked()
@@ -216,32 +216,32 @@ class LongTermMemory:
         """The memory after a change; None if its text was changed by somebody else since it was seen."""
         new = change.of(seen)
         said = None if change.text is None and change.category is None else await _gist(new.text)
-        studied = None if change.text is None else await self._findable.study(namespace, new.text)
+        prepared = None if change.text is None else await self._passage_writer.prepare(namespace, new.text)
         try:
             async with self._database.transaction(namespace) as tx:
-                memory = _existing(await self._memories.hold(tx, [seen.id]), seen.id)
+                memory = _existing(await self._memories.lock(tx, [seen.id]), seen.id)
                 if memory.superseded_by is not None:
                     raise Conflict(f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change it")
                 if change.text is None and memory.text != seen.text:
                     return None
                 changed = await self._memories.change(tx, memory, change.of(memory), said)
-                await self._find_anew(tx, changed, studied)
+                await self._find_anew(tx, changed, prepared)
         except Conflict as clash:
             if said is None:
                 raise
             raise await self._explained(namespace, clash, new, said) from clash
-        if studied is None:
+        if prepared is None:
             return Written(changed)
-        self._findable.committed(namespace, studied)
-        return Written(changed, studied.degraded)
+        self._passage_writer.committed(namespace, prepared)
+        return Written(changed, prepared.degraded)
 
-    async def _find_anew(self, tx: Transaction, memory: StoredMemory, studied: Studied | None) -> None:
+    async def _find_anew(self, tx: Transaction, memory: StoredMemory, prepared: Prepared | None) -> None:
         """Search by the memory as it is now; without another text its passages stay."""
-        if studied is None:
+        if prepared is None:
             await self._passages.relabel(tx, KIND, str(memory.id), memory.category, json.dumps(memory.metadata))
         else:
             await self._passages.remove_items(tx, KIND, [str(memory.id)])
-            await self._findable.add(tx, _source(memory, studied), studied)
+            await self._passage_writer.add(tx, _source(memory, prepared), prepared)
 
     @telemetry.memory_operation("delete_memory")
     async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
@@ -257,9 +257,9 @@ class LongTermMemory:
             await self._removed(namespace, wanted, {})
             return Deleted(wanted, ids, ())
         # A superseded memory never changes, so that this holds until the transaction.
-        studied = {memory.id: await self._findable.study(namespace, memory.text) for memory in replaced}
+        prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
         try:
-            await self._removed(namespace, wanted, studied)
+            await self._removed(namespace, wanted, prepared)
         except Conflict as clash:
             raise Conflict(
                 f"What memory {wanted} superseded cannot all come back, because others say the same by now: "
@@ -267,20 +267,20 @@ class LongTermMemory:
             ) from clash
         return Deleted(wanted, (), ids)
 
-    async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Studied]) -> None:
+    async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Prepared]) -> None:
         async with self._database.transaction(namespace) as tx:
             if not await self._memories.remove(tx, wanted):
                 raise _unknown(str(wanted))
             await self._passages.remove_items(tx, KIND, [str(wanted)])
-            for memory in (await self._memories.hold(tx, list(restored))).values():
+            for memory in (await self._memories.lock(tx, list(restored))).values():
                 if memory.superseded_by == wanted:
                     await self._reinstate(tx, memory, restored[memory.id])
-        for studied in restored.values():
-            self._findable.committed(namespace, studied)
+        for prepared in restored.values():
+            self._passage_writer.committed(namespace, prepared)
 
-    async def _reinstate(self, tx: Transaction, memory: StoredMemory, studied: Studied) -> StoredMemory:
+    async def _reinstate(self, tx: Transaction, memory: StoredMemory, prepared: Prepared) -> StoredMemory:
         restored = await self._memories.reinstate(tx, memory)
-        await self._findable.add(tx, _source(restored, studied), studied)
+        await self._passage_writer.add(tx, _source(restored, prepared), prepared)
         return restored
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
@@ -295,33 +295,33 @@ class LongTermMemory:
     async def undo(self, namespace: str, memory_id: str) -> Written:
         """Bring back a memory that another one superseded; the other one stays, too."""
         memory = await self.get(namespace, memory_id)
-        said, studied = await asyncio.gather(_gist(memory.text), self._findable.study(namespace, memory.text))
+        said, prepared = await asyncio.gather(_gist(memory.text), self._passage_writer.prepare(namespace, memory.text))
         try:
             async with self._database.transaction(namespace) as tx:
-                memory = _existing(await self._memories.hold(tx, [memory.id]), memory.id)
+                memory = _existing(await self._memories.lock(tx, [memory.id]), memory.id)
                 if memory.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored = await self._reinstate(tx, memory, studied)
+                restored = await self._reinstate(tx, memory, prepared)
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
-        self._findable.committed(namespace, studied)
-        return Written(restored, studied.degraded)
+        self._passage_writer.committed(namespace, prepared)
+        return Written(restored, prepared.degraded)
 
     async def _stored(
         self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory], metadata: Mapping[str, Any] | None
     ) -> Added:
-        studied = await self._findable.study(namespace, draft.text)
+        prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
                 # Locked before the new one is there: whoever changes one of them may be about to say the same as it.
                 old = await self._still_so(tx, outdated)
                 memory = await self._memories.add(tx, draft)
                 if memory is not None:
-                    await self._findable.add(tx, _source(memory, studied), studied)
+                    await self._passage_writer.add(tx, _source(memory, prepared), prepared)
                     await self._supersede(tx, old, memory)
             if memory is not None:
-                self._findable.committed(namespace, studied)
-                return Added(memory, "created", tuple(other.id for other in old), studied.degraded)
+                self._passage_writer.committed(namespace, prepared)
+                return Added(memory, "created", tuple(other.id for other in old), prepared.degraded)
             if known := await self._known(namespace, draft.identity, draft.origin, metadata):
                 return known
         raise Conflict("The same memory is being stored and deleted by others: try again")
@@ -330,7 +330,7 @@ class LongTermMemory:
         """Those that nobody has changed since a model was asked about them."""
         if not memories:
             return []
-        held = await self._memories.hold(tx, [memory.id for memory in memories])
+        held = await self._memories.lock(tx, [memory.id for memory in memories])
         return [memory for memory in memories if held.get(memory.id) == memory]
 
     async def _supersede(self, tx: Transaction, old: Sequence[StoredMemory], new: StoredMemory) -> None:
@@ -339,13 +339,13 @@ class LongTermMemory:
         if old:
             await self._passages.remove_items(tx, KIND, [str(memory.id) for memory in old])
 
-    async def _condensed(self, namespace: str, text: str, holder: Holder) -> Condensed:
+    async def _condensed(self, namespace: str, text: str, holder: MemoryScope) -> Condensed:
         if self._llm is None or len(text) > MAX_CONDENSED_CHARACTERS:
             return verbatim(text)
         known = [memory for memory in await self._nearest(namespace, text, holder) if memory.holder == holder]
         return await condense(self._llm, namespace, text, known[:COMPARED])
 
-    async def _nearest(self, namespace: str, text: str, holder: Holder) -> list[StoredMemory]:
+    async def _nearest(self, namespace: str, text: str, holder: MemoryScope) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
         if not checks.has_words(question):
             return []
@@ -355,7 +355,9 @@ class LongTermMemory:
             return []  # a new memory is stored all the same, compared with none
         return [found.memory for found in near]
 
-    async def _echoed(self, namespace: str, text: str, holder: Holder, recalled: Sequence[str]) -> StoredMemory | None:
+    async def _echoed(
+        self, namespace: str, text: str, holder: MemoryScope, recalled: Sequence[str]
+    ) -> StoredMemory | None:
         """The memory that a text repeats, if it says nothing besides what was recalled."""
         if not recalled:
             return None
@@ -369,7 +371,7 @@ class LongTermMemory:
         known = await tasks.in_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
         if not said or not said <= known:
             return None
-        widest = Holder(user_id=holder.user_id) if holder.user_id is not None else holder
+        widest = MemoryScope(user_id=holder.user_id) if holder.user_id is not None else holder
         near = [memory for memory in await self._nearest(namespace, text, widest) if _may_see(holder, memory)]
         # What was recalled need not be a memory. Then this is the first time that it becomes one.
         return next((memory for memory in [*own, *near] if not said.isdisjoint(sayings(memory.text))), None)
@@ -391,7 +393,7 @@ class LongTermMemory:
         if _has(memory, metadata):
             return Added(memory, "existing")
         async with self._database.transaction(namespace) as tx:
-            held = (await self._memories.hold(tx, [memory.id])).get(memory.id)
+            held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
             if held is None or not _in_force(held):
                 return None
             if _has(held, metadata):
@@ -420,11 +422,11 @@ async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
 
 
-def _source(memory: StoredMemory, studied: Studied) -> Source:
+def _source(memory: StoredMemory, prepared: Prepared) -> Source:
     return Source(
         KIND,
         str(memory.id),
-        studied.excerpts,
+        prepared.excerpts,
         memory.created_at,
         owner=memory.user_id or "",
         agent_id=memory.agent_id,
@@ -434,7 +436,7 @@ def _source(memory: StoredMemory, studied: Studied) -> Source:
     )
 
 
-def _check_holder(holder: Holder, *, needed: bool) -> None:
+def _check_holder(holder: MemoryScope, *, needed: bool) -> None:
     ids = {"user_id": holder.user_id, "agent_id": holder.agent_id, "session_id": holder.session_id}
     if needed and not any(value is not None for value in ids.values()):
         raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
@@ -443,7 +445,7 @@ def _check_holder(holder: Holder, *, needed: bool) -> None:
             checks.identifier(value, name)
 
 
-def _may_see(holder: Holder, memory: StoredMemory) -> bool:
+def _may_see(holder: MemoryScope, memory: StoredMemory) -> bool:
     """Whether a memory is of the same user, or of no user and of no other agent or session."""
     if holder.user_id is not None and memory.user_id is not None:
         return memory.user_id == holder.user_id

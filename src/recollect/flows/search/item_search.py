@@ -1,4 +1,4 @@
-"""Legs: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
+"""ItemSearch: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
 
 import asyncio
 import math
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from recollect import checks
 from recollect.errors import Invalid
-from recollect.flows.indexing.namespace_models import SemanticQuery, Spaces, Waiting
+from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery, Waiting
 from recollect.flows.search.nomination import Nomination
 from recollect.language import words
 from recollect.memory.index.passages import Passages
@@ -24,17 +24,22 @@ class Ranks:
     query: SemanticQuery
 
 
-class Legs:
+class ItemSearch:
     """Searches items whose ids are integers; what their ranks are worth is for the caller to say."""
 
     def __init__(
-        self, database: Database, search: Search, nomination: Nomination, passages: Passages, spaces: Spaces
+        self,
+        database: Database,
+        search: Search,
+        nomination: Nomination,
+        passages: Passages,
+        namespace_models: NamespaceModels,
     ) -> None:
         self._database = database
         self._search = search
         self._nomination = nomination
         self._passages = passages
-        self._spaces = spaces
+        self._namespace_models = namespace_models
 
     async def both(self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None) -> Ranks:
         """So many items by meaning and as many by words; a vector may be given."""
@@ -50,7 +55,7 @@ class Legs:
 
     async def query(self, namespace: str, text: str) -> SemanticQuery:
         """What to compare with stored vectors, or why there is nothing."""
-        return await self._spaces.question(namespace, text)
+        return await self._namespace_models.question(namespace, text)
 
     async def with_waiting(self, namespace: str, scope: Scope, query: SemanticQuery) -> SemanticQuery:
         """A query that was asked, with how many items of its kind it could not be compared with."""
@@ -64,9 +69,11 @@ class Legs:
     async def given_vector(self, namespace: str, values: Sequence[float], name: str) -> Meaning:
         """A caller's vector in the namespace's own space: it must be one that its model could have made."""
         checks.query_embedding(values, name)
-        embedder = await self._spaces.embedder(namespace)
+        embedder = await self._namespace_models.embedder(namespace)
         if embedder is None:
-            raise Invalid(f"Leave {name} out, so that words alone decide: {await self._spaces.why_missing(namespace)}")
+            raise Invalid(
+                f"Leave {name} out, so that words alone decide: {await self._namespace_models.why_missing(namespace)}"
+            )
         own = embedder.dimensions
         if any(values[own:]):
             raise Invalid(

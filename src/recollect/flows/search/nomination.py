@@ -1,6 +1,6 @@
 """Nomination: the nearest items by meaning, so many of them however many passages one has, by the quickest way."""
 
-from recollect.memory.index.large_owners import Giant, Giants
+from recollect.memory.index.giants import Giant, Giants
 from recollect.memory.index.search import Meaning, Scope, Search
 from recollect.storage.database import MAX_NEAR, NEAR, Database
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect import checks, tasks, telemetry
-from recollect.flows.indexing.namespace_models import SemanticQuery, Spaces
+from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.search import ranking
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.ranking import Parts, Ranked
@@ -112,11 +112,13 @@ _Embedding = asyncio.Future[SemanticQuery]
 class Recall:
     """Reads passages only; every kind of memory is found the same way."""
 
-    def __init__(self, database: Database, search: Search, nomination: Nomination, spaces: Spaces) -> None:
+    def __init__(
+        self, database: Database, search: Search, nomination: Nomination, namespace_models: NamespaceModels
+    ) -> None:
         self._database = database
         self._search = search
         self._nomination = nomination
-        self._spaces = spaces
+        self._namespace_models = namespace_models
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
     async def recall(
@@ -156,7 +158,7 @@ class Recall:
             return []
         asked = await self._understand(namespace, question, scopes[0].owner)
         # Words are looked up meanwhile, which takes about as long.
-        async with tasks.beside(self._spaces.question(namespace, asked.plain)) as (meaning,):
+        async with tasks.beside(self._namespace_models.question(namespace, asked.plain)) as (meaning,):
             answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
             found = await asyncio.gather(*answers)
             (await meaning).require(any(each.memories for each in found))

@@ -12,7 +12,7 @@ from recollect.flows.remember import Line
 from recollect.flows.short_term.summaries import Summariser, Summary
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
-from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, Windowed
+from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, WindowMessage
 
 # Of a window's messages, the share of the oldest that one summary takes the place of.
 COMPACTED_PERCENT = 60
@@ -40,7 +40,7 @@ class WindowDefaults:
 class Context:
     """What an agent should have before it, and by which rule."""
 
-    messages: list[Windowed]
+    messages: list[WindowMessage]
     strategy: Strategy
 
     @property
@@ -58,12 +58,12 @@ class ContextWindow:
         self._defaults = defaults
         self._compacting: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
         """Append messages, checked by their door; a session that does not exist begins with them."""
         refuse_stored_chat(checks.identifier(session_id, "session_id"))
         return await self._store.add(namespace, session_id, lines) if lines else []
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[Windowed]:
+    async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[WindowMessage]:
         """The last messages, or all, oldest first; a session that does not exist has none."""
         checks.identifier(session_id, "session_id")
         if limit is not None:
@@ -95,7 +95,7 @@ class ContextWindow:
         checks.identifier(session_id, "session_id")
         return await self._store.delete(namespace, session_id)
 
-    async def _below(self, namespace: str, session_id: str, max_tokens: int) -> list[Windowed]:
+    async def _below(self, namespace: str, session_id: str, max_tokens: int) -> list[WindowMessage]:
         messages = await self._store.messages(namespace, session_id, None)
         if not to_compact(messages, max_tokens):
             return messages
@@ -114,14 +114,14 @@ class ContextWindow:
         # Also where others were quicker each time: this is what the window was, and it fits.
         return [*pinned, summary, *rest]
 
-    async def _summary(self, namespace: str, part: Sequence[Windowed], max_tokens: int) -> Windowed:
+    async def _summary(self, namespace: str, part: Sequence[WindowMessage], max_tokens: int) -> WindowMessage:
         going = [message for message in part if not message.pinned]
         made = await self._summariser.summarise(namespace, going, max_tokens)
         # Of the time of the last message it stands for, so that a window is in the order of time, too.
-        return Windowed.of(uuid7(), SUMMARY, made.text, _metadata(going, made), going[-1].at, compacted=True)
+        return WindowMessage.of(uuid7(), SUMMARY, made.text, _metadata(going, made), going[-1].at, compacted=True)
 
 
-def to_compact(messages: Sequence[Windowed], max_tokens: int) -> Sequence[Windowed]:
+def to_compact(messages: Sequence[WindowMessage], max_tokens: int) -> Sequence[WindowMessage]:
     """The beginning of a window that is to become a summary, but for what is pinned: nothing below the threshold.
 
     It is the oldest 60 % of the messages, or as many more as it takes for summary and rest to fit. The newest message
@@ -144,7 +144,7 @@ def to_compact(messages: Sequence[Windowed], max_tokens: int) -> Sequence[Window
     return messages[: going[count - 1] + 1]
 
 
-def budget(part: Sequence[Windowed], rest: Sequence[Windowed], max_tokens: int) -> int:
+def budget(part: Sequence[WindowMessage], rest: Sequence[WindowMessage], max_tokens: int) -> int:
     """How many tokens the summary of a part may have beside the rest; where that alone is too long, as ever."""
     going = sum(message.tokens for message in part if not message.pinned)
     wanted = min(_wanted(max_tokens), going // BUDGET_OF_PART)
@@ -156,11 +156,11 @@ def _wanted(max_tokens: int) -> int:
     return max(max_tokens // BUDGET_OF_THRESHOLD, min(LEAST_SUMMARY, max_tokens // BUDGET_OF_PART))
 
 
-def _tokens(messages: Sequence[Windowed]) -> int:
+def _tokens(messages: Sequence[WindowMessage]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def _metadata(part: Sequence[Windowed], made: Summary) -> dict[str, Any]:
+def _metadata(part: Sequence[WindowMessage], made: Summary) -> dict[str, Any]:
     """Which messages a summary stands for, those of the summary before it included."""
     earlier = (part[0].metadata or {}) if part[0].compacted else {}
     metadata = {

@@ -11,7 +11,7 @@ from recollect.inference.llm import Llm, Prompt
 from recollect.language import summary
 from recollect.language.summary import Said
 from recollect.language.tokens import estimate_tokens
-from recollect.memory.windows import Windowed
+from recollect.memory.windows import WindowMessage
 
 Method = Literal["extractive", "llm"]
 
@@ -42,7 +42,7 @@ class Summary:
 class Summariser(Protocol):
     """Makes one text of many messages."""
 
-    async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+    async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
         """What the messages say in so many tokens at most."""
 
 
@@ -52,7 +52,7 @@ class Summarising:
     def __init__(self, llm: Llm | None) -> None:
         self._llm = llm
 
-    async def summarise(self, namespace: str, messages: Sequence[Windowed], max_tokens: int) -> Summary:
+    async def summarise(self, namespace: str, messages: Sequence[WindowMessage], max_tokens: int) -> Summary:
         """What the messages say in so many tokens at most; never inside a transaction."""
         said = [line for message in messages for line in said_by(message)]
         note = None
@@ -79,6 +79,6 @@ class Summarising:
         return answer.strip()
 
 
-def said_by(message: Windowed) -> list[Said]:
+def said_by(message: WindowMessage) -> list[Said]:
     """What a message says, and who; an earlier summary says what those said whom it stands for."""
     return summary.said_in(message.content) if message.compacted else [Said(message.role, message.content)]

@@ -12,7 +12,7 @@ from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
 from recollect.identifiers import uuid7
-from recollect.memory.windows import WindowConfig, Windowed, is_pinned
+from recollect.memory.windows import WindowConfig, WindowMessage, is_pinned
 from recollect.steps import in_steps
 from recollect.storage.database import Database
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:  # the client of Redis is optional
 class WindowStore(Protocol):
     """What short-term memory asks of its store; one suite of tests runs against both."""
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
         """Append messages next to each other; a session that does not exist begins with them."""
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
 
-    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+    async def replace(
+        self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
+    ) -> bool:
         """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
 
     async def config(self, namespace: str, session_id: str) -> WindowConfig:
@@ -41,7 +43,7 @@ class WindowStore(Protocol):
     async def delete(self, namespace: str, session_id: str) -> bool:
         """Delete a session and all that belongs to it for good; False if there is none."""
 
-    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+    async def external_sessions(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """Those of some sessions, or of all, that it keeps outside the database."""
 
     async def ping(self) -> None:
@@ -57,11 +59,11 @@ class LogWindows:
         self._capabilities = capabilities
         self._removal = removal
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
         """Through the one way in, so that recall finds them."""
-        messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), opens_for=ANONYMOUS))
+        messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), owner_if_new=ANONYMOUS))
         return await in_steps(
-            Windowed.of(
+            WindowMessage.of(
                 message.id,
                 message.role,
                 message.content,
@@ -72,12 +74,14 @@ class LogWindows:
             for message in messages
         )
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """From the start of the window on."""
         async with self._database.reading(namespace) as db:
             return await self._capabilities.windows.messages(db, session_id, limit)
 
-    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+    async def replace(
+        self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
+    ) -> bool:
         """Write the summary and move the window's start, while the session's row is locked."""
         async with self._database.transaction(namespace) as tx:
             return await self._capabilities.windows.replace(tx, session_id, part, summary)
@@ -98,13 +102,13 @@ class LogWindows:
         existed = finished = False
         while not finished:
             async with self._database.transaction(namespace) as tx:
-                existed = bool(await self._capabilities.sessions.hold(tx, [session_id])) or existed
+                existed = bool(await self._capabilities.sessions.lock(tx, [session_id])) or existed
                 finished = await self._removal.next_messages(tx, [session_id], tally)
                 if finished:
                     await self._removal.sessions(tx, [session_id], tally)
         return existed
 
-    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+    async def external_sessions(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """None: the log is in the database."""
         return []
 
@@ -118,24 +122,26 @@ class BufferedWindows:
     def __init__(self, buffers: "Buffers") -> None:
         self._buffers = buffers
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[Windowed]:
+    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
         """Their order is the one in which Redis took them; their time is that of this process."""
         at = round(time.time(), 6)  # microseconds, as in the log
         messages = await in_steps(
-            Windowed.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
+            WindowMessage.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
             for line in lines
         )
         await self._buffers.append(namespace, session_id, await in_steps(map(_item, messages)))
         return messages
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[Windowed]:
+    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """All that the buffer holds."""
         items = await self._buffers.last(namespace, session_id, limit)
         return await in_steps(
             _message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)
         )
 
-    async def replace(self, namespace: str, session_id: str, part: Sequence[Windowed], summary: Windowed) -> bool:
+    async def replace(
+        self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
+    ) -> bool:
         """In one step of Redis."""
         ids = [str(message.id) for message in part]
         kept = [_item(message) for message in part if message.pinned]
@@ -154,7 +160,7 @@ class BufferedWindows:
         """At once, whatever its size."""
         return await self._buffers.remove(namespace, session_id)
 
-    async def beside(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
+    async def external_sessions(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """All that there are."""
         if session_ids is None:
             return sorted(await self._buffers.names(namespace))
@@ -165,12 +171,12 @@ class BufferedWindows:
         await self._buffers.ping()
 
 
-def _item(message: Windowed) -> tuple[str, str]:
+def _item(message: WindowMessage) -> tuple[str, str]:
     fields = (message.role, message.content, message.metadata, message.at, message.compacted)
     return str(message.id), json.dumps(fields, ensure_ascii=False)
 
 
-def _message(message_id: str, text: str, *, is_first: bool) -> Windowed:
+def _message(message_id: str, text: str, *, is_first: bool) -> WindowMessage:
     role, content, metadata, at, compacted = json.loads(text)
     pinned = is_pinned(role, metadata, is_first=is_first)
-    return Windowed.of(UUID(message_id), role, content, metadata, at, compacted, pinned=pinned)
+    return WindowMessage.of(UUID(message_id), role, content, metadata, at, compacted, pinned=pinned)

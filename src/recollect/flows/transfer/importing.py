@@ -14,7 +14,7 @@ from recollect.flows.transfer.record_sources import FOUND, sources
 from recollect.memory.cognitive.working import Working
 from recollect.memory.index.passages import Passages
 from recollect.memory.records import KINDS, MESSAGE, REFERENCES, WORKING_ITEM, Kind, Outcome, Records
-from recollect.memory.sessions import Holder, Sessions
+from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.storage.columns import Column, columns, move_on
 from recollect.storage.database import Database, Transaction
 
@@ -129,7 +129,7 @@ class Importing:
         outcomes = await self._records.restore(tx, kind, texts)
         added = [record for record in fields if outcomes[kind.named(record)] is Outcome.ADDED]
         if kind in FOUND and added:
-            holders: dict[str, Holder] = {}
+            holders: dict[str, SessionOwner] = {}
             if kind is MESSAGE:
                 sessions = {record["session_id"] for record in added}
                 check_positions(added, await self._sessions.next_positions(tx, sessions))

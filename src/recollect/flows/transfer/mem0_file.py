@@ -13,7 +13,7 @@ from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.search.recall import CATEGORIES
 from recollect.identifiers import uuid_of
 from recollect.language.sameness import gist
-from recollect.memory.memories import Holder, Identity
+from recollect.memory.memories import Identity, MemoryScope
 
 # Where the list of memories stands if the file is an object.
 _LISTS = ("results", "memories")
@@ -92,7 +92,7 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
     return Mem0Memory(place, fields, _history(memory_id, text, holder, created_at))
 
 
-def _history(memory_id: str, text: str, holder: Holder, at: datetime) -> dict[str, Any]:
+def _history(memory_id: str, text: str, holder: MemoryScope, at: datetime) -> dict[str, Any]:
     return {
         "memory_id": memory_id,
         "number": 1,
@@ -106,7 +106,7 @@ def _history(memory_id: str, text: str, holder: Holder, at: datetime) -> dict[st
     }
 
 
-def _holder(entry: Mapping[str, Any], user_id: str | None) -> Holder:
+def _holder(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
     named = [entry.get("user_id"), entry.get("agent_id"), entry.get("run_id")]
     if not any(named):
         if user_id is None:
@@ -117,7 +117,7 @@ def _holder(entry: Mapping[str, Any], user_id: str | None) -> Holder:
             checks.identifier(value, name)
     if named[2]:
         refuse_stored_chat(named[2])
-    return Holder(*(value or None for value in named))
+    return MemoryScope(*(value or None for value in named))
 
 
 def _category(entry: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _category(entry: Mapping[str, Any]) -> str:
     return _DEFAULT_CATEGORY
 
 
-def _id(entry: Mapping[str, Any], holder: Holder, text: str) -> str:
+def _id(entry: Mapping[str, Any], holder: MemoryScope, text: str) -> str:
     """Its own if that is a UUID, otherwise one that is the same whenever the file comes."""
     own = entry.get("id")
     try:

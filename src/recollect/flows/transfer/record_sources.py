@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.memory.index.passages import Source, analyse
 from recollect.memory.records import DOCUMENT, EPISODE, INSIGHT, MEMORY, MESSAGE, RESOURCE, Kind
-from recollect.memory.sessions import Holder
+from recollect.memory.sessions import SessionOwner
 
 Fields = Mapping[str, Any]
 
@@ -15,7 +15,7 @@ FOUND = (MESSAGE, DOCUMENT, MEMORY, INSIGHT, EPISODE, RESOURCE)
 """The kinds that recall finds. Its name is the name of the record's kind."""
 
 
-def sources(kind: Kind, records: Sequence[Fields], holders: Mapping[str, Holder]) -> list[Source]:
+def sources(kind: Kind, records: Sequence[Fields], holders: Mapping[str, SessionOwner]) -> list[Source]:
     """The passages of some records; holders are those of the sessions that messages are in."""
     if kind is MESSAGE:
         return [_message(fields, holders[fields["session_id"]]) for fields in records]
@@ -24,7 +24,7 @@ def sources(kind: Kind, records: Sequence[Fields], holders: Mapping[str, Holder]
     return [_BY_KIND[kind.name](fields) for fields in records]
 
 
-def _message(fields: Fields, holder: Holder) -> Source:
+def _message(fields: Fields, holder: SessionOwner) -> Source:
     return Source(
         MESSAGE.name,
         fields["id"],

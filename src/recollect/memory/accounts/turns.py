@@ -10,7 +10,7 @@ from recollect.storage.sql import Queries, Query
 
 
 class _Sql(Queries, file="turns.sql"):
-    hold: Query
+    lock: Query
     under_way: Query
     advance: Query
     postpone: Query
@@ -30,9 +30,9 @@ class ModelState:
 class ModelTurns:
     """Keeps the time of each model's next request, and its requests under way; the limits are the flow's to know."""
 
-    async def hold(self, tx: Transaction, model: str) -> ModelState:
+    async def lock(self, tx: Transaction, model: str) -> ModelState:
         """Lock a model until the transaction ends, and say where it stands."""
-        free_at = (await tx.one(_Sql.hold, model=model))["free_at"]
+        free_at = (await tx.one(_Sql.lock, model=model))["free_at"]
         row = await tx.one(_Sql.under_way, model=model)
         return ModelState(row["now"], free_at, row["requests"])
 

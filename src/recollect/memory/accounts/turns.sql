@@ -1,4 +1,4 @@
--- hold
+-- lock
 -- Locks a model's row, making it if need be, and tells when the next request may start.
 insert into model_turns (namespace, model, free_at)
 values (:namespace, :model, 'epoch')

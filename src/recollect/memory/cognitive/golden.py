@@ -18,7 +18,7 @@ class _Sql(Queries, file="golden.sql"):
     keep: Query
     queries: Query
     find: Query
-    hold: Query
+    lock: Query
     expect: Query
     count: Query
     remove: Query
@@ -113,9 +113,9 @@ class Golden:
         """One query of the golden set; NotFound if it has none of this id."""
         return GoldenQuery(*await _one(db, _Sql.find, query_id))
 
-    async def hold(self, tx: Transaction, query_id: int) -> GoldenQuery:
+    async def lock(self, tx: Transaction, query_id: int) -> GoldenQuery:
         """The same, and nobody else changes it until the transaction ends."""
-        return GoldenQuery(*await _one(tx, _Sql.hold, query_id))
+        return GoldenQuery(*await _one(tx, _Sql.lock, query_id))
 
     async def expect(self, tx: Transaction, query_id: int, expected_ids: list[int]) -> None:
         """Give a query another expectation."""

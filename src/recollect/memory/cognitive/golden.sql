@@ -24,7 +24,7 @@ select id, query, expected_ids, created_at from golden_queries where namespace =
 -- One golden query.
 select id, query, expected_ids, created_at from golden_queries where namespace = :namespace and id = :query_id;
 
--- hold
+-- lock
 -- One golden query, locked.
 select id, query, expected_ids, created_at from golden_queries
 where namespace = :namespace and id = :query_id for update;

@@ -31,7 +31,7 @@ class JudgeScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class Evaluation:
     """What is to be stored of both judges: who they were, and their scores on average and one by one."""
 
     query_id: int
@@ -47,30 +47,30 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A hearing that is stored."""
+    """A evaluation that is stored."""
 
     id: int
     judged_at: datetime
-    hearing: Hearing
+    evaluation: Evaluation
 
 
 class Judging:
     """Stores hearings of two judges, whole or not at all."""
 
-    async def add(self, tx: Transaction, hearing: Hearing) -> Judgement:
-        """Store one hearing with every raw score."""
+    async def add(self, tx: Transaction, evaluation: Evaluation) -> Judgement:
+        """Store one evaluation with every raw score."""
         row = await tx.one(
             _Sql.add,
-            query_id=hearing.query_id,
-            query=hearing.query,
-            judge1_model=hearing.judge1_model,
-            judge2_model=hearing.judge2_model,
-            judge1_score=hearing.judge1_score,
-            judge2_score=hearing.judge2_score,
-            kappa=hearing.kappa,
-            agreement=hearing.agreement,
+            query_id=evaluation.query_id,
+            query=evaluation.query,
+            judge1_model=evaluation.judge1_model,
+            judge2_model=evaluation.judge2_model,
+            judge1_score=evaluation.judge1_score,
+            judge2_score=evaluation.judge2_score,
+            kappa=evaluation.kappa,
+            agreement=evaluation.agreement,
         )
-        scores = hearing.scores
+        scores = evaluation.scores
         await tx.all(
             _Sql.add_scores,
             judgement_id=row["id"],
@@ -80,10 +80,10 @@ class Judging:
             judge2_scores=[score.judge2_score for score in scores],
             judge2_reasons=[score.judge2_reason for score in scores],
         )
-        return Judgement(row["id"], row["judged_at"], hearing)
+        return Judgement(row["id"], row["judged_at"], evaluation)
 
     async def of_query(self, db: Statements, query_id: int) -> list[Judgement]:
-        """Every hearing about a golden query, the last first."""
+        """Every evaluation about a golden query, the last first."""
         rows = await db.all(_Sql.of_query, query_id=query_id)
         scores: dict[int, list[JudgeScore]] = {row["id"]: [] for row in rows}
         for judgement_id, *score in await db.all(_Sql.scores, judgement_ids=list(scores)):
@@ -104,4 +104,4 @@ class Judging:
 
 def _judgement(row: dict[str, Any], scores: tuple[JudgeScore, ...]) -> Judgement:
     fields = {name: value for name, value in row.items() if name not in ("id", "judged_at")}
-    return Judgement(row["id"], row["judged_at"], Hearing(**fields, scores=scores))
+    return Judgement(row["id"], row["judged_at"], Evaluation(**fields, scores=scores))

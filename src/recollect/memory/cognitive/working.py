@@ -22,7 +22,7 @@ REASONS = (EVICTED, ARCHIVED)
 
 class _Sql(Queries, file="working.sql"):
     open: Query
-    hold: Query
+    lock: Query
     places: Query
     add: Query
     refresh: Query
@@ -134,7 +134,7 @@ class Working:
 
     async def _hold(self, tx: Transaction) -> None:
         await tx.all(_Sql.open)
-        await tx.one(_Sql.hold)
+        await tx.one(_Sql.lock)
 
     async def _move(self, tx: Transaction, item_id: int, reason: str) -> int | None:
         taken = await tx.first(_Sql.take, item_id=item_id)

@@ -2,7 +2,7 @@
 -- The row that writers of a namespace hold.
 insert into working_state (namespace) values (:namespace) on conflict (namespace) do nothing;
 
--- hold
+-- lock
 -- One writer at a time: whoever comes next waits here until this transaction ends.
 select namespace from working_state where namespace = :namespace for update;
 

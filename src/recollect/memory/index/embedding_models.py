@@ -11,8 +11,8 @@ from recollect.storage.sql import Queries, Query
 
 class _Sql(Queries, file="embedding_models.sql"):
     state: Query
-    hold: Query
-    take: Query
+    lock: Query
+    lock_for_change: Query
     settle_on: Query
     aim: Query
     flip: Query
@@ -55,18 +55,18 @@ class EmbeddingModels:
         row = await db.first(_Sql.state)
         return None if row is None else State(*row)
 
-    async def hold(self, tx: Transaction, first: str) -> State:
+    async def lock(self, tx: Transaction, first: str) -> State:
         """The record, which nobody changes before this transaction ends; a new namespace settles on a model."""
-        row = await tx.first(_Sql.hold)
+        row = await tx.first(_Sql.lock)
         if row is None:
             await tx.all(_Sql.settle_on, first=first)
-            row = await tx.one(_Sql.hold)
+            row = await tx.one(_Sql.lock)
         return State(*row)
 
-    async def take(self, tx: Transaction, first: str) -> State:
+    async def lock_for_change(self, tx: Transaction, first: str) -> State:
         """The same for whoever changes it; waits for everyone who holds it."""
         await tx.all(_Sql.settle_on, first=first)
-        return State(*await tx.one(_Sql.take))
+        return State(*await tx.one(_Sql.lock_for_change))
 
     async def aim(self, tx: Transaction, model: str | None, *, leaves: bool) -> None:
         """Begin to move to a model, or stop moving; `leaves` says that vectors of another are left behind."""

@@ -2,11 +2,11 @@
 -- The model of a namespace and where it is on its way to another.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace;
 
--- hold
+-- lock
 -- The same, and it stays so until the transaction ends.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace for share;
 
--- take
+-- lock_for_change
 -- The same, for whoever is going to change it: waits for those who hold it.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace for update;
 

@@ -32,7 +32,7 @@ class _Sql(Queries, file="passages.sql"):
     items: Query
     parts: Query
     kinds: Query
-    hold: Query
+    lock: Query
     counted_weights: Query
     remove: Query
     remove_words: Query
@@ -236,7 +236,7 @@ class Passages:
 
         Once in a transaction: two that each take away counts twice could wait for each other.
         """
-        await tx.all(_Sql.hold, ids=ids)
+        await tx.all(_Sql.lock, ids=ids)
         rows = await tx.all(_Sql.counted_weights, ids=ids)
         if rows:
             counted = await in_steps(_terms(row["weights"]) for row in rows)

@@ -61,7 +61,7 @@ order by item_id, part;
 select distinct kind from passages
 where namespace = :namespace and kind = any(:among::text[]) and item_id = :item_id order by kind;
 
--- hold
+-- lock
 -- Waits until no indexer works on these passages, and keeps it so.
 select id from passage_queue where namespace = :namespace and id = any(:ids::bigint[]) order by id for update;
 

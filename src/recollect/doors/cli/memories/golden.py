@@ -116,13 +116,14 @@ def judgements(query_id: int, as_json: bool) -> None:
         print_json([_judgement_as_json(judgement) for judgement in found])
         return
     for judgement in found:
-        hearing = judgement.hearing
+        evaluation = judgement.evaluation
         echo(
-            f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {hearing.kappa:.2f} ({hearing.agreement})  "
-            f"{hearing.judge1_model} {hearing.judge1_score:.2f}  {hearing.judge2_model} {hearing.judge2_score:.2f}"
-            + ("  (one document: kappa says nothing)" if len(hearing.scores) == 1 else "")
+            f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {evaluation.kappa:.2f} ({evaluation.agreement})  "
+            f"{evaluation.judge1_model} {evaluation.judge1_score:.2f}  "
+            f"{evaluation.judge2_model} {evaluation.judge2_score:.2f}"
+            + ("  (one document: kappa says nothing)" if len(evaluation.scores) == 1 else "")
         )
-        for score in hearing.scores:
+        for score in evaluation.scores:
             echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
     if not found:
         echo(f"No judge has been heard about query {query_id} yet.", err=True)
@@ -226,4 +227,4 @@ def _accepted_as_json(accepted: Accepted) -> dict[str, Any]:
 
 
 def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:
-    return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.hearing)
+    return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.evaluation)

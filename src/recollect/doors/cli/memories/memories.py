@@ -2,14 +2,14 @@
 
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, shortened
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 200
 
 
 def show(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
     """Print the newest memories of a scope."""
-    holder = Holder(user, agent, session)
+    holder = MemoryScope(user, agent, session)
     page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, holder, limit))
     for memory in page.memories:
         echo(Styled(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))

@@ -14,7 +14,7 @@ from recollect.doors.cli.printing import Styled, echo, give_meaning, one_line, p
 from recollect.engine import Engine
 from recollect.flows.search.recall import Memory, Recollection
 from recollect.memory.index.search import Scope
-from recollect.memory.memories import Holder
+from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 300
 MAX_SHOWN_REPEATS = 5
@@ -67,7 +67,7 @@ async def _document(engine: Engine, text: str) -> UUID:
 
 
 async def _memory(engine: Engine, text: str, user: str) -> UUID:
-    added = await engine.memories.add(engine.settings.namespace, text, "fact", Holder(user_id=user))
+    added = await engine.memories.add(engine.settings.namespace, text, "fact", MemoryScope(user_id=user))
     if added.what == "existing":
         echo(KNOWN_ALREADY, err=True)
     if added.degraded is not None:

@@ -71,7 +71,7 @@ async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]
     with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
         for (conversation, session), said in sessions:
             lines = tuple(_line(turn) for turn in said)
-            await engine.remember.turn(namespace, Turn(f"{conversation}/{session}", lines, opens_for=conversation))
+            await engine.remember.turn(namespace, Turn(f"{conversation}/{session}", lines, owner_if_new=conversation))
 
 
 def _line(turn: dict[str, Any]) -> Line:

@@ -11,7 +11,7 @@ from recollect.doors.cli.one_command import told
 from recollect.doors.cli.printing import Styled, echo, print_json
 from recollect.engine import Engine
 from recollect.flows.status import Report, Size
-from recollect.memory.index.large_owners import THRESHOLD
+from recollect.memory.index.giants import THRESHOLD
 from recollect.memory.index.sizes import Count
 from recollect.settings import Settings
 from recollect.storage import migrate

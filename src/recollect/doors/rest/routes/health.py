@@ -52,7 +52,7 @@ async def get_readiness(request: Request) -> Readiness:
     """What serves, for operators: behind a key, or on loopback."""
     caller = calling(request)
     versions = await caller.engine.health()
-    embedder = await caller.engine.spaces.embedder(caller.namespace)
+    embedder = await caller.engine.namespace_models.embedder(caller.namespace)
     return Readiness(
         **Health.of(await caller.engine.degraded()).model_dump(),
         version=__version__,

@@ -29,7 +29,7 @@ from recollect.doors.rest.routing import Route
 from recollect.errors import Invalid
 from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED, Written
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
-from recollect.memory.memories import HistoryEntry, Holder, Place, StoredMemory
+from recollect.memory.memories import HistoryEntry, MemoryScope, Place, StoredMemory
 
 router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
 
@@ -77,9 +77,9 @@ class Scoped(Body):
             raise ValueError("At least one of user_id, agent_id, or session_id must be provided")
         return self
 
-    def holder(self) -> Holder:
+    def holder(self) -> MemoryScope:
         """Whose memories."""
-        return Holder(self.user_id, self.agent_id, self.session_id)
+        return MemoryScope(self.user_id, self.agent_id, self.session_id)
 
 
 MAX_MESSAGES = 1000
@@ -325,7 +325,7 @@ async def list_memories(
     """List memories with optional filters, newest first."""
     caller = calling(request)
     behind = None if cursor is None else _place(cursor)
-    holder = Holder(user_id, agent_id, session_id)
+    holder = MemoryScope(user_id, agent_id, session_id)
     chosen = Chosen(categories, None if metadata is None else _object(metadata), since, until)
     page = await caller.engine.memories.newest(caller.namespace, holder, limit, behind, chosen)
     if page.next is not None:

@@ -13,7 +13,7 @@ from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route
 from recollect.flows.remember import Line
-from recollect.memory.windows import Strategy, WindowConfig, Windowed
+from recollect.memory.windows import Strategy, WindowConfig, WindowMessage
 from recollect.steps import in_steps
 
 router = APIRouter(prefix="/stm", tags=["stm"], route_class=Route, responses=responses(409))
@@ -86,7 +86,7 @@ class BufferedMessage(BaseModel):
     token_count: int = Field(description="An estimate", examples=[6])
 
     @classmethod
-    def of(cls, message: Windowed) -> Self:
+    def of(cls, message: WindowMessage) -> Self:
         """The same in the contract's shape; other doors know more roles, and metadata that is no object."""
         metadata: object = message.metadata
         return cls(

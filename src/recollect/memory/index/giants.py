@@ -15,7 +15,7 @@ MAX_GIANTS = 20
 RENEW_SHARE = 0.2
 
 
-class _Sql(Queries, file="large_owners.sql"):
+class _Sql(Queries, file="giants.sql"):
     sizes: Query
     size: Query
     is_larger: Query
