@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from recollect.doors.mcp import cognitive, context, core, golden, graph, working
 from recollect.doors.mcp.tool import Definition
+from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, working
 from recollect.errors import Invalid
 
 CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING = "core", "context", "cognitive", "golden", "working"

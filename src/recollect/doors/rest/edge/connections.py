@@ -17,7 +17,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recollect.doors.rest import heads
+from recollect.doors.rest.edge import heads
 
 MAX_CONNECTIONS = 4096
 

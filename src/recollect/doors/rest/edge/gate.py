@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import logs, telemetry
 from recollect.doors.loopback import host_is_loopback, origin_is_loopback
-from recollect.doors.rest import credentials, problems
-from recollect.doors.rest.edge import body_limits
+from recollect.doors.rest import problems
+from recollect.doors.rest.edge import body_limits, credentials
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
 from recollect.identifiers import uuid7
