@@ -29,7 +29,7 @@ LOCK ?= requirements.lock
 TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test conformance fuzz soak lint bench lock clean
+.PHONY: help setup serve test conformance fuzz soak lint bench reference lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
 
 bench: $(READY) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
+
+reference: $(READY) ## Write docs/cli.md and docs/settings.md from the code.
+	$(RUN)python -m tests.architecture.reference
 
 lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.toml.
 	$(UV) pip compile -q pyproject.toml --group dev --all-extras --universal --generate-hashes --no-header \
