@@ -17,7 +17,8 @@ from recollect.steps import in_steps
 # Up to here the standard decoder takes a few milliseconds, whatever the body holds.
 SMALL_BYTES = 128 * 1024
 
-MAX_VALUES = 500_000
+# Each is an object for the garbage collector: with half a million of them one collection stops the loop for 0.15 s.
+MAX_VALUES = 200_000
 MAX_DEPTH = 900  # about where the standard decoder stops, too
 
 # Characters of a text that are decoded at once, and tokens that are read between two looks at the clock.
