@@ -21,8 +21,8 @@ PROGRAMS = frozenset(("recollect.__main__", "recollect.storage.embedded.supervis
 # Patterns that are put together where they are used, each with one as it may turn out there.
 BUILT = {
     "agent/providers/offline.py": [r"(?<!\w)a\ word(?!\w)", r"a\ word"],
-    "agent/skills.py": [r"(?<!\w)a\ word(?!\w)"],
-    "doors/cli/memory.py": [r"\bboa\w*|\bhar\w*"],
+    "agent/workspace/skills.py": [r"(?<!\w)a\ word(?!\w)"],
+    "doors/cli/memories/remember_recall.py": [r"\bboa\w*|\bhar\w*"],
     "language/names.py": [r"(?<!\w)Anna(?!\w)", "漢字"],
 }
 
