@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from benchmarks.spine import raw_append
 from recollect.memory.memories import _Sql as memories_sql
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 
 
 class Message(BaseModel):

@@ -19,7 +19,7 @@ from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
 from recollect.inference.embedding.local import LocalEmbedder
 from recollect.settings import Settings
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.storage.databases import connect, empty_database, url
 from tests.waiting import wait_until
 

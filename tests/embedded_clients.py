@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import asyncpg
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from recollect.storage.embedded.locks import FileLock
 from tests.waiting import wait_until
 

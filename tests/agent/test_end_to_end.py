@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.agent.configs import hybrid, written
 from tests.agent.servers import serving
 from tests.mcp_servers import RECOLLECT, SECONDS

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.mcp_servers import McpClient, reached
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.storage.databases import empty_database, url
 
 RECOLLECT = Path(sys.executable).with_name("recollect")

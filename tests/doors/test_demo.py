@@ -15,7 +15,7 @@ from recollect.doors.cli.demo import story as demo_story
 from recollect.doors.cli.demo.screen import Screen
 from recollect.flows.search.recall import Recollection
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.demo_picture import PICTURE, drawn
 from tests.storage.databases import connect
 

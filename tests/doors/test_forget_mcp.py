@@ -3,7 +3,7 @@
 from pathlib import Path
 from uuid import uuid4
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.mcp_servers import over_stdio
 
 

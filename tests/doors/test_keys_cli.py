@@ -10,7 +10,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
 from tests.doors.test_serve import RECOLLECT, serving
 from tests.storage.databases import empty_database, url

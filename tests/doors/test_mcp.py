@@ -15,7 +15,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.contracts.schemas import COGNITIVE, CONTEXT
 from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, serving
 

@@ -13,7 +13,7 @@ from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.server import PATH
 from recollect.engine import Engine
 from recollect.settings import Settings
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.mcp_servers import RECOLLECT, over_stdio, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()

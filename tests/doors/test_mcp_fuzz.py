@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import MCPError
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.contracts.schemas import COGNITIVE, CONTEXT
 from tests.mcp_servers import RECOLLECT, McpClient, environment, over_stdio, serving, text_of
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.fuzz import fuzz
 from tests.mcp_servers import serving
 

@@ -16,7 +16,7 @@ from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.database import Database
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
 from tests.flows.talk import say_all
 from tests.storage.databases import empty_database, url

@@ -27,7 +27,7 @@ from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
 from recollect.memory.records import KINDS, LEFT_OUT
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
 from tests.flows.talk import say, say_all
 from tests.storage.databases import connect, empty_database, url

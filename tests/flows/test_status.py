@@ -11,7 +11,7 @@ from recollect.memory.index import giants, sizes
 from recollect.memory.index.embedding_models import EmbeddingModels
 from recollect.memory.index.giants import Giant
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.flows.talk import say_all
 from tests.storage.databases import empty_database, url
 

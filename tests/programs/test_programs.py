@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.architecture.test_docs import ADDRESS
 from tests.mcp_servers import serving
 from tests.programs import listing

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import asyncpg
 
-from recollect.storage.embedded.lease import Address, Lease
+from recollect.storage.embedded import Address, Lease
 
 if TYPE_CHECKING:
     RawConnection = asyncpg.Connection[asyncpg.Record]

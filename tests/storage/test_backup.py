@@ -18,7 +18,7 @@ from recollect.storage.backup import back_up as backup
 from recollect.storage.backup.back_up import back_up
 from recollect.storage.backup.file import Counter, Manifest, reading, writing
 from recollect.storage.backup.restore import restore
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.storage.opening import connected
 from tests.storage.databases import RawConnection, connect, empty_database, url
 from tests.storage.test_isolation import fill

@@ -9,7 +9,7 @@ from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
 from recollect.flows.remember import Line, Turn
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.storage.sql import Query
 from tests.storage.databases import connect
 

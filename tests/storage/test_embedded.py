@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
+from recollect.storage import embedded
 from recollect.storage.embedded import cluster as embedded_cluster
-from recollect.storage.embedded import lease as embedded
 from recollect.storage.embedded.account import Account
 from recollect.storage.embedded.home import Home
 from tests.embedded_clients import (

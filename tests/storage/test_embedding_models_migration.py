@@ -4,7 +4,7 @@ import pytest
 
 from recollect.storage import migrate
 from recollect.storage.database import Database
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.storage.databases import connect, empty_database, url
 
 VECTORS = """

@@ -9,7 +9,7 @@ from recollect.flows.chat_ids import mark
 from recollect.identifiers import uuid7, uuid_at
 from recollect.storage import migrate
 from recollect.storage.database import Database
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.storage.databases import RawConnection, connect, empty_database, url
 
 BEFORE = next(step.version for step in migrate.migrations() if step.name.endswith("gateway_chats"))

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from recollect.engine import Engine
 from recollect.errors import Misconfigured
 from recollect.settings import Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from recollect.storage.migrate import migrate, migrations
 from recollect.storage.opening import connected
 from tests.storage.databases import connect, empty_database, url

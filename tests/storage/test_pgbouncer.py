@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from recollect import MemoryManager, Settings
-from recollect.storage.embedded.lease import Lease
+from recollect.storage.embedded import Lease
 from tests.waiting import wait_until
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")

@@ -8,8 +8,8 @@ from threading import Lock
 
 from recollect import tasks
 from recollect.settings import Settings
+from recollect.storage import embedded
 from recollect.storage.database import Database
-from recollect.storage.embedded import lease as embedded
 
 
 def place(settings: Settings) -> str:

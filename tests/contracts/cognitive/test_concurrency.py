@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from mcp import Client
 
-from recollect.storage.embedded import lease as embedded
+from recollect.storage import embedded
 from tests.mcp_servers import McpClient, connected, serving
 
 CLIENTS = 50
