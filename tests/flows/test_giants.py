@@ -139,9 +139,9 @@ async def test_a_few_items_of_a_kind_are_scanned_once_however_large_the_namespac
     statements: list[str] = []
     ask = Statements.all
 
-    async def noted(self: Statements, query: Query, *values: Any) -> Any:
+    async def noted(self: Statements, query: Query, **values: Any) -> Any:
         statements.append(query.name)
-        return await ask(self, query, *values)
+        return await ask(self, query, **values)
 
     monkeypatch.setattr(Statements, "all", noted)
     found = await engine.cognition.hybrid_search(namespace, "What does the port live on?")
