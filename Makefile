@@ -5,6 +5,7 @@ RUN := .venv/bin/
 # Virtual environments know their own path and Python: a clone that moved, or another PYTHON, sets up anew.
 PLACE := $(shell echo "$(CURDIR) $(PYTHON)" | cksum | cut -d ' ' -f 1)
 READY := .venv/.ready-$(PLACE)
+DEV := .venv/.ready-dev-$(PLACE)
 TOOLS := .tools/.ready-$(PLACE)
 CHECKED := src tests benchmarks
 # Take the certificates that the system trusts, and a cache of our own where the home cannot be written to.
@@ -13,6 +14,8 @@ export UV_NATIVE_TLS := true
 ifneq ($(shell test -w "$(HOME)" && echo yes),yes)
 export UV_CACHE_DIR := $(CURDIR)/.tools/cache
 endif
+# Containers often forbid it; then every process would compile all it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 ifdef PORT
 export RECOLLECT_PORT := $(PORT)
 endif
@@ -22,9 +25,10 @@ export RECOLLECT_BENCH_QUICK := 1
 FUZZ_OPTIONS := --minutes 4 --cases 90
 SOAK_OPTIONS := --seconds 30 --users 14
 BENCH_OPTIONS := --out .tools/quick-benchmarks.md
-LOCK := .tools/quick.lock
+LOCKS := .tools/
 endif
-LOCK ?= requirements.lock
+COMPILE = $(UV) pip compile -q pyproject.toml --all-extras --group build --universal --generate-hashes --no-header \
+	--python-version 3.11
 # One more than cores: tests of servers and of kills wait a good deal.
 TEST_PROCESSES ?= 3
 
@@ -34,7 +38,7 @@ TEST_PROCESSES ?= 3
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Install everything into .venv.
+setup: $(DEV) ## Install everything into .venv, with the tools for tests.
 
 serve: $(READY) ## Start the database and the server; PORT=8001 chooses another port.
 	@$(RUN)recollect serve || [ $$? -eq 130 ]
@@ -42,30 +46,30 @@ serve: $(READY) ## Start the database and the server; PORT=8001 chooses another 
 test: lint ## Check the style, then run the whole suite.
 	$(RUN)pytest -n $(TEST_PROCESSES) --dist worksteal -q
 
-conformance: $(READY) ## Run the official MCP conformance suite.
+conformance: $(DEV) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance
 
-fuzz: $(READY) ## Ask the REST door ten minutes of strange questions.
+fuzz: $(DEV) ## Ask the REST door ten minutes of strange questions.
 	$(RUN)python -m tests.fuzz $(FUZZ_OPTIONS)
 
-soak: $(READY) ## Ten minutes of every door at once, with faults.
+soak: $(DEV) ## Ten minutes of every door at once, with faults.
 	$(RUN)python -m tests.soak $(SOAK_OPTIONS)
 
-lint: $(READY) ## Run ruff, mypy (strict) and import-linter.
+lint: $(DEV) ## Run ruff, mypy (strict) and import-linter.
 	$(RUN)ruff format --check $(CHECKED)
 	$(RUN)ruff check $(CHECKED)
 	$(RUN)mypy
 	$(RUN)lint-imports
 
-bench: $(READY) ## Measure speed, as ratios in one run.
+bench: $(DEV) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
-reference: $(READY) ## Write docs/cli.md and docs/settings.md from the code.
+reference: $(DEV) ## Write docs/cli.md and docs/settings.md from the code.
 	$(RUN)python -m tests.architecture.reference
 
 lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.toml.
-	$(UV) pip compile -q pyproject.toml --group dev --all-extras --universal --generate-hashes --no-header \
-		--python-version 3.11 -o $(LOCK)
+	$(COMPILE) -o $(LOCKS)requirements.lock
+	$(COMPILE) --group dev -c $(LOCKS)requirements.lock -o $(LOCKS)requirements-dev.lock
 
 clean: ## Remove what set-up made. Your data stays.
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -80,9 +84,18 @@ $(TOOLS): requirements-tools.lock
 	@.tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-tools.lock
 	@touch $@
 
+# What runs, without tools. Installs and never removes, so that `make serve` after `make test` leaves the tools alone.
+# Imports once what a server needs, so that its bytecode is there for processes that may not write it.
 $(READY): requirements.lock pyproject.toml $(TOOLS)
 	@echo "Installing Recollect into .venv ..."
 	@$(UV) venv -q --allow-existing --python .tools/bin/python .venv
-	@$(UV) pip sync -q --python .venv/bin/python --require-hashes requirements.lock
+	@$(UV) pip install -q --python .venv/bin/python --require-hashes -r requirements.lock
 	@$(UV) pip install -q --python .venv/bin/python --no-deps --no-build-isolation -e .
+	@.venv/bin/python -m compileall -q src/recollect
+	@.venv/bin/python -c "import onnxruntime, recollect.doors.cli.serving.mcp, recollect.doors.cli.serving.serve"
+	@touch $@
+
+$(DEV): requirements-dev.lock $(READY)
+	@echo "Installing the tools for tests into .venv ..."
+	@$(UV) pip install -q --python .venv/bin/python --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -77,6 +77,6 @@ def test_ci_runs_every_target() -> None:
     rules = re.findall(r"^([a-z]+):([^#\n]*)##", (ROOT / "Makefile").read_text(), re.M)
     run = set(re.findall(r"^[^#\n]*\bmake ([a-z]+)", (ROOT / ".ci" / "run").read_text(), re.M))
     run |= {needed for target, needs in rules if target in run for needed in needs.split()}
-    run |= {"setup" for _, needs in rules if "$(READY)" in needs}
+    run |= {"setup" for _, needs in rules if "$(DEV)" in needs}
     assert {target for target, _ in rules} == run & {target for target, _ in rules}
     assert "test" in run
