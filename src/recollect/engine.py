@@ -36,7 +36,7 @@ from recollect.flows.status import Status
 from recollect.flows.transfer.exporting import Exporting
 from recollect.flows.transfer.foreign_imports import Adopting
 from recollect.flows.transfer.importing import Importing
-from recollect.inference.embedding.embedders import Embedders
+from recollect.inference.embedding.embedders import LOCAL, Embedders
 from recollect.inference.embedding.local import LocalEmbedder
 from recollect.inference.providers import Providers
 from recollect.settings import Settings
@@ -201,15 +201,20 @@ class Engine:
         return BufferedWindows(buffers)
 
     @classmethod
-    async def open(cls, settings: Settings | None = None) -> Self:
-        """Open the memory that the settings name, starting the embedded server if they name no other."""
+    async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:
+        """Open the memory that the settings name, starting the embedded server if they name no other.
+
+        For a caller that searches at once the local model is loaded meanwhile, and not when it is first asked.
+        """
         settings = settings or environment.load()
         async with AsyncExitStack() as resources:
-            database = await resources.enter_async_context(connected(settings))
-            await migrate(database)
             local = LocalEmbedder.locate(settings.embedding_model_path)
             if local is not None:
                 resources.push_async_callback(local.ended)
+                if will_search and settings.embedding_model == LOCAL:
+                    local.begin_loading()
+            database = await resources.enter_async_context(connected(settings))
+            await migrate(database)
             engine = cls(settings, database, local, resources)
             engine._resources = resources.pop_all()
             return engine

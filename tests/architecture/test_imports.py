@@ -22,6 +22,20 @@ def test_importing_the_library_door_loads_no_server_and_no_model() -> None:
     assert not loaded.intersection({"fastapi", "mcp", "numpy", "onnxruntime", "sqlalchemy", "uvicorn"})
 
 
+def test_the_command_line_shows_its_help_without_anything_heavy() -> None:
+    assert not modules_after("import recollect.doors.cli.main").intersection(HEAVY)
+
+
+def test_a_server_answers_before_it_loads_mcp_and_the_model() -> None:
+    loaded = modules_after("import recollect.doors.cli.serving.serve")
+    assert not loaded.intersection({"mcp", "mcp_types", "numpy", "onnxruntime", "sqlalchemy"})
+
+
+def test_a_command_loads_no_server_and_no_model() -> None:
+    loaded = modules_after("import recollect.doors.cli.memories.remember_recall")
+    assert not loaded.intersection({"fastapi", "mcp", "numpy", "onnxruntime", "sqlalchemy", "starlette", "uvicorn"})
+
+
 def test_every_public_name_exists() -> None:
     import recollect
 

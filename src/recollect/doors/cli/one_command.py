@@ -19,7 +19,7 @@ T = TypeVar("T")
 _log = logging.getLogger("recollect.requests")
 
 
-def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
+def with_engine(work: Callable[[Engine], Awaitable[T]], *, will_search: bool = False) -> T:
     """Open the memory that the environment names, do the work, close it.
 
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
@@ -27,7 +27,7 @@ def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
     settings = environment.load()
 
     async def run() -> T:
-        engine = await Engine.open(settings.model_copy(update={"indexer": False}))
+        engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:
             return await work(engine)
         finally:

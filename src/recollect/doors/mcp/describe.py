@@ -20,7 +20,7 @@ def description(names: Sequence[str]) -> str:
     """Every tool of some toolsets, and what the schemas of each toolset cost."""
     lines = []
     for name in names:
-        tools = listed(toolsets.TOOLSETS[name])
+        tools = listed(toolsets.definitions([name]))
         lines.append(f"{name}: {len(tools)} tools, about {tokens(tools):,} tokens")
         lines += [f"  {tool.name:<24} {(tool.description or '').partition('. ')[0].rstrip('.')}" for tool in tools]
     return "\n".join(lines)

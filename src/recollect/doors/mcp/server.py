@@ -1,6 +1,5 @@
 """One MCP server over one engine: the chosen tools, the resources, and Streamable HTTP."""
 
-import logging
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -22,12 +21,11 @@ from recollect import __version__
 from recollect.doors import json_steps
 from recollect.doors.caller import Caller, caller_of
 from recollect.doors.mcp import envelope, errors, lines, resources, spans, toolsets
+from recollect.doors.mcp.route import PATH
 from recollect.doors.mcp.stdio import AnsweredLines
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
 from recollect.errors import Invalid
-
-PATH = "/mcp"
 
 # Of one message: more than any tool takes, and the SDK decodes them in some ten milliseconds.
 MAX_VALUES = 100_000
@@ -98,11 +96,6 @@ class RecollectServer(MCPServer[Any]):
 
     def _caller(self, http_request: Any) -> Caller:
         return caller_of(self._engine, http_request)
-
-
-def quiet_sdk(level: str) -> None:
-    """The SDK tells at INFO of every request that ends, which belongs to DEBUG."""
-    logging.getLogger("mcp").setLevel("INFO" if level == "DEBUG" else "WARNING")
 
 
 EVENTS = "text/event-stream"

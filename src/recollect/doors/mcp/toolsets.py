@@ -1,22 +1,16 @@
 """The toolsets: which tools are offered together."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from recollect.doors.mcp.tool import Definition
-from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, working
 from recollect.errors import Invalid
+
+if TYPE_CHECKING:
+    from recollect.doors.mcp.tool import Definition
 
 CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING = "core", "context", "cognitive", "golden", "working"
 
-TOOLSETS: dict[str, list[Definition]] = {
-    CORE: core.TOOLS.definitions,
-    CONTEXT: context.TOOLS.definitions,
-    COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
-    GOLDEN: golden.TOOLS.definitions,
-    WORKING: working.TOOLS.definitions,
-}
-
-ALL = tuple(TOOLSETS)
+ALL = (CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING)
 
 
 def chosen(names: str | None) -> tuple[str, ...]:
@@ -25,11 +19,20 @@ def chosen(names: str | None) -> tuple[str, ...]:
         return ALL
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
-        if name not in TOOLSETS:
+        if name not in ALL:
             raise Invalid(f"There is no toolset {name!r}: choose from {', '.join(ALL)}, separated by commas")
     return tuple(name for name in ALL if name in wanted)
 
 
-def definitions(names: Sequence[str]) -> list[Definition]:
-    """The tools of some toolsets."""
-    return [definition for name in names for definition in TOOLSETS[name]]
+def definitions(names: Sequence[str]) -> list["Definition"]:
+    """The tools of some toolsets. Imported here: whoever only names toolsets need not wait for the SDK."""
+    from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, working
+
+    toolsets = {
+        CORE: core.TOOLS.definitions,
+        CONTEXT: context.TOOLS.definitions,
+        COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
+        GOLDEN: golden.TOOLS.definitions,
+        WORKING: working.TOOLS.definitions,
+    }
+    return [definition for name in names for definition in toolsets[name]]

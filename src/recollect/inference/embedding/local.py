@@ -116,6 +116,10 @@ class LocalEmbedder:
         """Read the model now, for those who would rather learn at once that it is unusable."""
         await self._in(self._documents, self._load)
 
+    def begin_loading(self) -> None:
+        """Read the model while the caller does something else; a failure shows when it is asked to embed."""
+        self._questions.submit(self._load)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         encoded = await self._in(self._documents, partial(_encode, texts))
         vectors: dict[int, Vector] = {}

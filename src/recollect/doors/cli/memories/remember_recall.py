@@ -49,7 +49,8 @@ def recall(
             top_k=top_k,
             token_budget=token_budget,
             explain=explain or not as_json,
-        )
+        ),
+        will_search=True,
     )
     if as_json:
         print_json(_as_json(found, explain))

@@ -9,7 +9,8 @@ from recollect.doors import telemetry_export
 from recollect.doors.cli.printing import echo
 from recollect.doors.mcp import describe as descriptions
 from recollect.doors.mcp import toolsets
-from recollect.doors.mcp.server import RecollectServer, quiet_sdk
+from recollect.doors.mcp.route import quiet_sdk
+from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.settings import Settings
 

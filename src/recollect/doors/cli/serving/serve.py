@@ -17,7 +17,7 @@ from recollect.doors.cli.printing import echo
 from recollect.doors.cli.serving.workers import supervise
 from recollect.doors.loopback import is_loopback
 from recollect.doors.mcp import toolsets
-from recollect.doors.mcp.server import PATH, RecollectServer, http_routes, quiet_sdk
+from recollect.doors.mcp.route import PATH, LoadedRoute, quiet_sdk
 from recollect.doors.rest.app import create_app
 from recollect.doors.rest.edge.server import configured
 from recollect.engine import Engine
@@ -57,14 +57,14 @@ async def _serve(
     sys.setswitchinterval(SWITCH_SECONDS)
     # Opened here, so that a failure is one sentence; closed by the application, so that a signal does not skip it.
     engine = await Engine.open(settings)
-    mcp = RecollectServer(engine, chosen)
+    mcp = LoadedRoute(engine, chosen)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        async with telemetry_export.exporting(engine, scraped=True), mcp.session_manager.run():
+        async with telemetry_export.exporting(engine, scraped=True), mcp.running():
             yield
 
-    app = create_app(engine, http_routes(mcp), running, listener.getsockname()[0])
+    app = create_app(engine, mcp.routes, running, listener.getsockname()[0])
     await _AnnouncingServer(configured(app, settings), started).serve(sockets=[listener])
 
 

@@ -1,0 +1,75 @@
+"""MCP at `/mcp` of an HTTP server, loaded beside the first requests: its SDK takes as long as all the rest."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect import forks, tasks
+from recollect.engine import Engine
+
+if TYPE_CHECKING:
+    from recollect.doors.mcp.server import RecollectServer
+
+PATH = "/mcp"
+
+_log = logging.getLogger("recollect.mcp")
+
+
+def quiet_sdk(level: str) -> None:
+    """The SDK tells at INFO of every request that ends, which belongs to DEBUG."""
+    logging.getLogger("mcp").setLevel("INFO" if level == "DEBUG" else "WARNING")
+
+
+class LoadedRoute:
+    """An ASGI application whose first requests wait until the SDK is imported."""
+
+    def __init__(self, engine: Engine, names: Sequence[str]) -> None:
+        self._engine = engine
+        self._names = names
+        self._app: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        return [Route(PATH, self)]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Load it and serve it. On the way out an import under way is waited for: a process must not end inside it."""
+        stop = asyncio.Event()
+        async with tasks.beside(self._serve(stop)) as (serving,):
+            try:
+                yield
+            finally:
+                stop.set()
+                await asyncio.wait([serving])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = await asyncio.shield(self._app)
+        await app(scope, receive, send)
+
+    async def _serve(self, stop: asyncio.Event) -> None:
+        try:
+            server = await tasks.in_thread(self._load)
+            from recollect.doors.mcp.server import http_routes
+
+            routes = Router(http_routes(server))
+        except Exception as problem:
+            _log.exception("MCP could not be loaded")
+            self._app.set_exception(problem)
+            raise
+        async with server.session_manager.run():
+            self._app.set_result(routes)
+            gc.freeze()  # as at the start of the server: what is loaded stays
+            await stop.wait()
+
+    def _load(self) -> "RecollectServer":
+        with forks.importing():
+            from recollect.doors.mcp.server import RecollectServer
+
+            return RecollectServer(self._engine, self._names)
