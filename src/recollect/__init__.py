@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recollect.doors.library.context_service import ContextService
+    from recollect.doors.library.errors import StorageError
     from recollect.doors.library.memory_manager import MemoryManager
     from recollect.errors import (
         AccessDenied,
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from recollect.flows.forgetting.receipts import Receipt
-    from recollect.flows.search.recall import Memory, Recollection
+    from recollect.flows.search.ranking import Parts
+    from recollect.flows.search.recall import Explanation, Memory, Recollection
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -38,6 +40,7 @@ __all__ = [
     "Conflict",
     "ContextService",
     "Document",
+    "Explanation",
     "Invalid",
     "LimitReached",
     "Memory",
@@ -45,11 +48,13 @@ __all__ = [
     "Message",
     "Misconfigured",
     "NotFound",
+    "Parts",
     "Receipt",
     "RecollectError",
     "Recollection",
     "Session",
     "Settings",
+    "StorageError",
     "ToolCall",
     "ToolGapReport",
     "Unavailable",
@@ -57,8 +62,11 @@ __all__ = [
 
 _HOMES = {
     "ContextService": "recollect.doors.library.context_service",
+    "StorageError": "recollect.doors.library.errors",
     "MemoryManager": "recollect.doors.library.memory_manager",
+    "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
+    "Parts": "recollect.flows.search.ranking",
     "Receipt": "recollect.flows.forgetting.receipts",
     "Recollection": "recollect.flows.search.recall",
     "Settings": "recollect.settings",

@@ -34,10 +34,3 @@ def test_a_server_answers_before_it_loads_mcp_and_the_model() -> None:
 def test_a_command_loads_no_server_and_no_model() -> None:
     loaded = modules_after("import recollect.doors.cli.memories.remember_recall")
     assert not loaded.intersection({"fastapi", "mcp", "numpy", "onnxruntime", "sqlalchemy", "starlette", "uvicorn"})
-
-
-def test_every_public_name_exists() -> None:
-    import recollect
-
-    for name in recollect.__all__:
-        assert getattr(recollect, name).__name__ == name

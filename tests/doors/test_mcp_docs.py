@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from recollect.doors.mcp import toolsets
-from recollect.doors.mcp.server import PATH
+from recollect.doors.mcp.route import PATH
 from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import embedded
