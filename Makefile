@@ -33,10 +33,10 @@ COMPILE = $(UV) pip compile -q pyproject.toml --all-extras --group build --unive
 TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test conformance fuzz soak lint bench reference lock clean
+.PHONY: help setup serve test conformance fuzz soak lint bench reference wheel lock clean
 
 help: ## Show these commands.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEV) ## Install everything into .venv, with the tools for tests.
 
@@ -66,6 +66,9 @@ bench: $(DEV) ## Measure speed, as ratios in one run.
 
 reference: $(DEV) ## Write docs/cli.md and docs/settings.md from the code.
 	$(RUN)python -m tests.architecture.reference
+
+wheel: $(READY) ## Build the package into dist/.
+	$(RUN)python -m hatchling build -t wheel
 
 lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.toml.
 	$(COMPILE) -o $(LOCKS)requirements.lock
