@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.search.recall import KINDS
+from recollect.flows.kinds import registry
 from recollect.settings import Settings
 from recollect.tasks import in_thread
 from tests.flows.talk import say_all
@@ -82,7 +82,7 @@ def test_nothing_stored_is_nothing_found(settings: Settings) -> None:
 
 
 def test_the_help_of_recall_names_every_kind(settings: Settings) -> None:
-    assert set(KINDS) <= set(re.findall(r"\w+", run("recall", "--help").stdout.partition("--kind")[2]))
+    assert set(registry.recalled()) <= set(re.findall(r"\w+", run("recall", "--help").stdout.partition("--kind")[2]))
 
 
 @pytest.mark.parametrize(

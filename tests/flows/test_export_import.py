@@ -21,11 +21,12 @@ from pydantic import SecretStr
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.gateway import Owner, Said
+from recollect.flows.kinds.registry import KINDS
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Line, Turn
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
-from recollect.memory.records import KINDS, LEFT_OUT
+from recollect.memory.records import LEFT_OUT
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
@@ -123,7 +124,7 @@ async def test_every_table_is_exported_or_left_out_for_a_reason(engine: Engine) 
         rows = await connection.fetch(
             "select relname from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
         )
-    exported_tables = [kind.table for kind in KINDS]
+    exported_tables = [kind.record.table for kind in KINDS]
     assert sorted([*exported_tables, *LEFT_OUT]) == sorted(row["relname"] for row in rows)
     assert all(LEFT_OUT.values())
 

@@ -19,7 +19,7 @@ from recollect.flows.search.recall import Memory, Recall
 from recollect.identifiers import uuid_at
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
-from recollect.memory.resources import Resource, Resources
+from recollect.memory.resources import MAX_URI_CHARACTERS, Resource, Resources
 from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.storage.database import Database
 
@@ -34,7 +34,6 @@ ROLES = ("user", "assistant")
 DEFAULT_TOP_K = 8
 MAX_TOP_K = 100
 MAX_MESSAGES = 1000
-MAX_URI_CHARACTERS = 2048
 MAX_SESSION_CHARACTERS = 230
 """What a stored session id may have, less the mark of an owner, rounded down."""
 LAST_TIMESTAMP = 253_402_300_799_999

@@ -4,13 +4,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.kinds import registry
 from recollect.flows.spending import Spending
 from recollect.inference.embedding.embedders import Embedders
 from recollect.memory.index import giants
-from recollect.memory.index.sizes import COUNTED, TABLES, Count
+from recollect.memory.index.sizes import COUNTED, INDEX, Count
 from recollect.storage import statistics
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server
+from recollect.storage.sql import Query
 from recollect.storage.statistics import Relation
 
 # An indexer that runs is done in seconds; a large import may keep it for a while.
@@ -96,8 +98,9 @@ class Status:
     async def report(self, namespace: str) -> Report:
         """Everything at once."""
         tables = await statistics.relations(self._database)
+        counted = _counted()
         async with self._database.reading(namespace) as db:
-            counts = await self._capabilities.sizes.counts(db)
+            counts = await self._capabilities.sizes.counts(db, {name: rows for name, (rows, _) in counted.items()})
             waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
         indexer = Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
         embeddings = await self._embeddings(namespace)
@@ -107,7 +110,8 @@ class Status:
             server=await check_server(self._database),
             database_bytes=await statistics.database_bytes(self._database),
             memory={
-                kind: _size(count, [tables[name] for name in TABLES[kind]]) for kind, count in counts.memory.items()
+                name: _size(count, [tables[table] for table in counted[name][1]])
+                for name, count in counts.memory.items()
             },
             messages=counts.messages,
             indexer=indexer,
@@ -145,6 +149,16 @@ class Status:
             async with self._database.reading(namespace) as db:
                 large = [None, *await self._capabilities.giants.large_among(db, model, frequent)]
         return Large(_by_name(known), _by_name(set(large) - known))
+
+
+def _counted() -> dict[str, tuple[Query, tuple[str, ...]]]:
+    """The rows of each kind of memory and of the index, and the tables that hold them: the first has a row for each."""
+    memory = {
+        name: (kind.record.size, (kind.record.table, *kind.shown_with))
+        for name, kind in registry.counted().items()
+        if kind.record.size is not None
+    }
+    return {**memory, **INDEX}
 
 
 def _size(count: Count, tables: list[Relation]) -> Size:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from recollect.identifiers import uuid7, uuid_of
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import PAGE_OF_TEXTS, Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -18,6 +19,20 @@ class _Sql(Queries, file="documents.sql"):
     nearest: Query
     between: Query
     remove: Query
+    page_documents: Query
+    restore_documents: Query
+    size_documents: Query
+
+
+RECORD = Record(
+    "document",
+    "documents",
+    ("id",),
+    _Sql.page_documents,
+    _Sql.restore_documents,
+    size=_Sql.size_documents,
+    page_size=PAGE_OF_TEXTS,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,3 +51,24 @@ order by created_at desc, id desc;
 -- remove
 -- One document.
 delete from documents where namespace = :namespace and id = :document_id returning id;
+
+-- page_documents
+-- Documents, which have no owner. A vector is shown as a list of numbers.
+select (to_jsonb(r) - 'namespace' || jsonb_build_object('embedding', r.embedding::text::jsonb))::text as record, r.id
+from documents r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::uuid is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_documents
+-- Adds documents that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::documents, :records::text::jsonb)),
+added as (insert into documents overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join documents stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_documents
+-- Rows up to a bound, along an index, to be counted.
+select from documents where namespace = :namespace order by created_at desc limit :limit;

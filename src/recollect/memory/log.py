@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 # A statement's values are put together on the event loop, which must not wait for thousands of them.
@@ -27,6 +28,12 @@ class _Sql(Queries, file="log.sql"):
     in_sessions: Query
     count_in_sessions: Query
     remove: Query
+    page_messages: Query
+    restore_messages: Query
+    size_messages: Query
+
+
+RECORD = Record("message", "messages", ("id",), _Sql.page_messages, _Sql.restore_messages, size=_Sql.size_messages)
 
 
 @dataclass(frozen=True, slots=True)

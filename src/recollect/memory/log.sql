@@ -80,3 +80,29 @@ select count(*) as messages from messages where namespace = :namespace and sessi
 -- remove
 -- Some messages; the others keep their positions.
 delete from messages where namespace = :namespace and id = any(:message_ids::uuid[]) returning seq;
+
+-- page_messages
+-- Messages; a user's are those of the user's sessions.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from messages r
+where r.namespace = :namespace
+  and (
+      :user_id::text is null
+      or exists (select from sessions s where s.namespace = :namespace and s.id = r.session_id and s.user_id = :user_id)
+  )
+  and (:after_id::uuid is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_messages
+-- Adds messages that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::messages, :records::text::jsonb)),
+added as (insert into messages overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join messages stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_messages
+-- Rows up to a bound, along an index, to be counted.
+select from messages where namespace = :namespace order by created_at limit :limit;

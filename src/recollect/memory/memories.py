@@ -10,6 +10,7 @@ from uuid import UUID
 
 from recollect.identifiers import uuid7
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -31,7 +32,20 @@ class _Sql(Queries, file="memories.sql"):
     count: Query
     erase: Query
     erase_history: Query
+    page_memories: Query
+    restore_memories: Query
+    size_memories: Query
+    page_memory_history: Query
+    restore_memory_history: Query
 
+
+RECORD = Record("memory", "memories", ("id",), _Sql.page_memories, _Sql.restore_memories, size=_Sql.size_memories)
+HISTORY_RECORD = Record(
+    "memory_history", "memory_history", ("memory_id", "number"), _Sql.page_memory_history, _Sql.restore_memory_history
+)
+
+
+CATEGORIES = ("semantic", "episodic", "fact", "preference")
 
 EVENTS = ("create", "update", "delete", "supersede", "undo")
 """What a history tells of."""

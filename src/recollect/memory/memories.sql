@@ -155,3 +155,48 @@ delete from memories where namespace = :namespace and id = any(:ids::uuid[]) ret
 -- erase_history
 -- What happened to some memories.
 delete from memory_history where namespace = :namespace and memory_id = any(:ids::uuid[]) returning number;
+
+-- page_memories
+-- Long-term memories, superseded ones included.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from memories r
+where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
+  and (:after_id::uuid is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_memories
+-- Adds memories that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::memories, :records::text::jsonb)),
+added as (insert into memories overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join memories stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_memories
+-- Rows up to a bound, along an index, to be counted.
+select from memories where namespace = :namespace and superseded_by is null order by created_at desc limit :limit;
+
+-- page_memory_history
+-- What happened to memories, deleted ones included.
+select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
+from memory_history r
+where r.namespace = :namespace
+  and (:user_id::text is null or r.user_id = :user_id)
+  and (:after_memory_id::uuid is null or (r.memory_id, r.number) > (:after_memory_id, :after_number::bigint))
+order by r.memory_id, r.number
+limit :limit;
+
+-- restore_memory_history
+-- Adds entries of the history of memories that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::memory_history, :records::text::jsonb)),
+added as (
+    insert into memory_history overriding system value select * from given on conflict do nothing
+    returning memory_id, number
+)
+select given.memory_id, given.number, added.memory_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.memory_id = given.memory_id and added.number = given.number
+left join memory_history stored
+    on stored.namespace = :namespace and stored.memory_id = given.memory_id and stored.number = given.number;

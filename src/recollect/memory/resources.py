@@ -8,6 +8,7 @@ from uuid import UUID
 
 from recollect.identifiers import uuid_of
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import PAGE_OF_TEXTS, Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -16,6 +17,22 @@ class _Sql(Queries, file="resources.sql"):
     find: Query
     of_user: Query
     remove: Query
+    page_resources: Query
+    restore_resources: Query
+    size_resources: Query
+
+
+RECORD = Record(
+    "resource",
+    "resources",
+    ("id",),
+    _Sql.page_resources,
+    _Sql.restore_resources,
+    size=_Sql.size_resources,
+    page_size=PAGE_OF_TEXTS,
+)
+
+MAX_URI_CHARACTERS = 2048
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,3 +19,25 @@ select id from resources where namespace = :namespace and user_id = :user_id and
 -- remove
 -- Some resources.
 delete from resources where namespace = :namespace and id = any(:ids::uuid[]) returning id;
+
+-- page_resources
+-- Resources.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from resources r
+where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
+  and (:after_id::uuid is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_resources
+-- Adds resources that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::resources, :records::text::jsonb)),
+added as (insert into resources overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join resources stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_resources
+-- Rows up to a bound, along an index, to be counted.
+select from resources where namespace = :namespace order by id limit :limit;

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import PAGE_OF_SESSIONS, Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -21,6 +22,20 @@ class _Sql(Queries, file="sessions.sql"):
     recent: Query
     some_of_user: Query
     remove: Query
+    page_sessions: Query
+    restore_sessions: Query
+    size_sessions: Query
+
+
+RECORD = Record(
+    "session",
+    "sessions",
+    ("id",),
+    _Sql.page_sessions,
+    _Sql.restore_sessions,
+    size=_Sql.size_sessions,
+    page_size=PAGE_OF_SESSIONS,
+)
 
 
 @dataclass(frozen=True, slots=True)

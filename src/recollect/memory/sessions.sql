@@ -74,3 +74,28 @@ select id from sessions where namespace = :namespace and user_id = :user_id limi
 -- remove
 -- Some sessions, which have no messages any more.
 delete from sessions where namespace = :namespace and id = any(:session_ids::text[]) returning id;
+
+-- page_sessions
+-- Sessions, with their windows.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from sessions r
+where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
+  and (:after_id::text is null or r.id collate "C" > :after_id)
+order by r.id collate "C"
+limit :limit;
+
+-- restore_sessions
+-- Adds sessions that are not there; says of the others whether they are the same, or akin: the same conversation, which
+-- has gone on since, so that the messages of the one have their places in the other.
+with given as (select * from jsonb_populate_recordset(null::sessions, :records::text::jsonb)),
+added as (insert into sessions overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+       (stored.user_id, stored.realm, stored.created_at) = (given.user_id, given.realm, given.created_at)
+           and stored.next_position >= given.next_position as akin
+from given
+left join added on added.id = given.id
+left join sessions stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_sessions
+-- Rows up to a bound, along an index, to be counted.
+select from sessions where namespace = :namespace order by id limit :limit;

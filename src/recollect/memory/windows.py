@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect.language.tokens import estimate_tokens
 from recollect.steps import in_steps
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 Strategy = Literal["sliding_window", "token_threshold"]
@@ -31,6 +32,11 @@ class _Sql(Queries, file="windows.sql"):
     covering: Query
     remove_summaries: Query
     count_summaries: Query
+    page_summaries: Query
+    restore_summaries: Query
+
+
+RECORD = Record("summary", "summaries", ("session_id", "until"), _Sql.page_summaries, _Sql.restore_summaries)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,3 +85,31 @@ delete from summaries where namespace = :namespace and session_id = any(:session
 -- count_summaries
 -- How many summaries some sessions have.
 select count(*) as summaries from summaries where namespace = :namespace and session_id = any(:session_ids::text[]);
+
+-- page_summaries
+-- Summaries of what windows let go.
+select (to_jsonb(r) - 'namespace')::text as record, r.session_id, r.until
+from summaries r
+where r.namespace = :namespace
+  and (
+      :user_id::text is null
+      or exists (select from sessions s where s.namespace = :namespace and s.id = r.session_id and s.user_id = :user_id)
+  )
+  and (:after_session_id::text is null or (r.session_id collate "C", r.until) > (:after_session_id,
+      :after_until::bigint))
+order by r.session_id collate "C", r.until
+limit :limit;
+
+-- restore_summaries
+-- Adds summaries that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::summaries, :records::text::jsonb)),
+added as (
+    insert into summaries overriding system value select * from given on conflict do nothing
+    returning session_id, until
+)
+select given.session_id, given.until,
+       added.session_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.session_id = given.session_id and added.until = given.until
+left join summaries stored
+    on stored.namespace = :namespace and stored.session_id = given.session_id and stored.until = given.until;

@@ -15,6 +15,17 @@ EXIT_USAGE = 2
 EXIT_DRIFT = 3
 
 
+class _KindOption(click.Option):
+    """Names the kinds when help is asked for: to know them takes an import that no other help should wait for."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from recollect.flows.kinds import registry
+
+        *others, last = registry.recalled()
+        self.help = f"Only this kind: {', '.join(others)} or {last}. May be repeated."
+        return super().get_help_record(ctx)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="recollect")
 def cli() -> None:
@@ -120,12 +131,7 @@ def remember(text: str, user: str | None) -> None:
 @click.argument("question")
 @click.option("--user", help="Only what belongs to this user.")
 @click.option("--session", help="Only what was said in this session.")
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    help="Only this kind: message, document, memory, insight, episode or resource. May be repeated.",
-)
+@click.option("--kind", "kinds", cls=_KindOption, multiple=True)
 @click.option("--top-k", type=int, default=10, show_default=True, help="How many memories at most.")
 @click.option("--token-budget", type=int, help="Stop before the texts together exceed so many tokens.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

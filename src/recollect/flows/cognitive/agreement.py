@@ -4,20 +4,14 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from recollect.errors import Invalid
+from recollect.memory.cognitive.judging import AGREEMENTS
 
 # A document counts as relevant for a judge who gives it more than this.
 RELEVANT_ABOVE = 0.5
 
 # The bands of Landis and Koch (1977), each up to and with its number; below zero agreement is poor.
-_POOR = "poor"
-_BANDS = (
-    (0.20, "slight"),
-    (0.40, "fair"),
-    (0.60, "moderate"),
-    (0.80, "substantial"),
-    (1.00, "almost perfect"),
-)
-NAMES = (_POOR, *(name for _, name in _BANDS))
+_POOR, *_NAMES = AGREEMENTS
+_BANDS = tuple(zip((0.20, 0.40, 0.60, 0.80, 1.00), _NAMES, strict=True))
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:

@@ -2,20 +2,20 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from uuid import UUID
+from typing import Any
 
 from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import ITEMS_AT_ONCE
+from recollect.flows.kinds import registry
+from recollect.flows.kinds.kind import UUIDS, Count, Ids, Item, Owned
+from recollect.flows.kinds.long_term import count_memories
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.storage import erasure
 from recollect.storage.database import Database
 
-# Where the first page begins.
-BEFORE_ALL = UUID(int=0)
-
-Fetch = Callable[..., Awaitable[list[UUID]]]
+Fetch = Callable[..., Awaitable[Ids]]
 
 
 class Counts:
@@ -35,15 +35,9 @@ class Counts:
             giants = [giant for giant in await self._capabilities.giants.known(db) if giant.owner == user_id]
         tally.add("giants", len(giants))
         await self.sessions(namespace, session_ids, tally, of_users=False)
-        await self._count_memories(namespace, partial(self._capabilities.memories.of_user, user_id=user_id), tally)
-        async for page in pages(
-            self._database, namespace, partial(self._capabilities.resources.of_user, user_id=user_id)
-        ):
-            async with self._database.reading(namespace) as db:
-                tally.add("resources", len(page))
-                tally.add(
-                    "passages", await self._capabilities.passages.count_of_items(db, "resource", list(map(str, page)))
-                )
+        for item, owned in registry.owned():
+            async for page in self.pages_of_user(namespace, item, owned, user_id):
+                await self._count(namespace, item.name, owned.count, page, tally)
 
     async def sessions(self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> None:
         """All that sessions have; without `of_users`, no memories that a user holds as well."""
@@ -60,7 +54,8 @@ class Counts:
                 "passages", await self._capabilities.passages.count_of_items(db, "insight", list(map(str, insights)))
             )
         in_sessions = partial(self._capabilities.memories.in_sessions, session_ids=session_ids, of_users=of_users)
-        await self._count_memories(namespace, in_sessions, tally)
+        async for page in self._pages(namespace, in_sessions, UUIDS.before_all):
+            await self._count(namespace, "memory", count_memories, page, tally)
 
     async def whole(self, namespace: str, tally: Tally) -> None:
         """All that a namespace has."""
@@ -68,24 +63,21 @@ class Counts:
         for table, size in (await erasure.sizes(self._database, namespace)).items():
             tally.add(table, size)
 
-    async def _count_memories(self, namespace: str, fetch: Fetch, tally: Tally) -> None:
-        async for page in pages(self._database, namespace, fetch):
+    def pages_of_user(self, namespace: str, item: Item, owned: Owned, user_id: str) -> AsyncIterator[Ids]:
+        """The ids of one kind that a user owns, page by page."""
+        return self._pages(namespace, partial(owned.of_user, self._capabilities, user_id=user_id), item.id.before_all)
+
+    async def _pages(self, namespace: str, fetch: Fetch, behind: Any) -> AsyncIterator[Ids]:
+        """Ids in order; `fetch` takes where to read, the id to begin behind, and how many."""
+        while True:
             async with self._database.reading(namespace) as db:
-                memories, history = await self._capabilities.memories.count(db, page)
-                tally.add(
-                    "passages", await self._capabilities.passages.count_of_items(db, "memory", list(map(str, page)))
-                )
-            tally.add("memories", memories)
-            tally.add("memory_history", history)
+                page = await fetch(db, behind=behind, limit=ITEMS_AT_ONCE)
+            if not page:
+                return
+            yield page
+            behind = page[-1]
 
-
-async def pages(database: Database, namespace: str, fetch: Fetch) -> AsyncIterator[list[UUID]]:
-    """Ids in order, page by page; `fetch` takes where to read, the id to begin behind, and how many."""
-    behind = BEFORE_ALL
-    while True:
-        async with database.reading(namespace) as db:
-            page = await fetch(db, behind=behind, limit=ITEMS_AT_ONCE)
-        if not page:
-            return
-        yield page
-        behind = page[-1]
+    async def _count(self, namespace: str, item: str, count: Count, ids: Ids, tally: Tally) -> None:
+        async with self._database.reading(namespace) as db:
+            await count(self._capabilities, db, ids, tally)
+            tally.add("passages", await self._capabilities.passages.count_of_items(db, item, list(map(str, ids))))

@@ -2,22 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Self
 
 from recollect import checks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.forgetting.counts import BEFORE_ALL, Counts, pages
+from recollect.flows.forgetting.counts import Counts
 from recollect.flows.forgetting.receipts import Progress, Receipt, Tally
-from recollect.flows.forgetting.removal import ITEMS_AT_ONCE, Removal, as_number, as_uuid
+from recollect.flows.forgetting.removal import ITEMS_AT_ONCE, Removal
+from recollect.flows.kinds import registry
+from recollect.flows.kinds.kind import UUIDS, as_number, as_uuid
+from recollect.flows.kinds.long_term import MEMORY_ITEM
 from recollect.flows.search.twins import Twins
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.storage import erasure, vector_index
 from recollect.storage.database import Database, Statements, Transaction
 
-ITEMS = ("message", "document", "insight", "episode", "memory", "resource", "working", "stale", "node")
 SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 
 # Sessions that leave together, a thousand messages in each transaction.
@@ -49,7 +50,7 @@ class Target:
         kind, colon, bare_id = name.strip().partition(":")
         if not colon:
             return cls(None, checks.short_name(name, "id").strip())
-        checks.one_of(kind, (*ITEMS, SESSION, USER), "the kind before the colon of an id")
+        checks.one_of(kind, (*registry.items(), SESSION, USER), "the kind before the colon of an id")
         return cls(kind, bare_id)
 
     def __str__(self) -> str:
@@ -149,7 +150,7 @@ class Forget:
             return Target("message", await self._message_id(db, target.id))
         if target.kind is not None:
             return target
-        kinds = await self._capabilities.passages.kinds(db, target.id, ITEMS)
+        kinds = await self._capabilities.passages.kinds(db, target.id, registry.recalled())
         if len(kinds) > 1:
             choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
             raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
@@ -166,13 +167,10 @@ class Forget:
         tally.add("api_keys", await self._access.remove_user(namespace, user_id))
         while some := await self._some_sessions(namespace, user_id):
             await self._those_sessions(namespace, some, tally, of_users=False)
-        for of_user, remove in (
-            (self._capabilities.memories.of_user, self._removal.memories),
-            (self._capabilities.resources.of_user, self._removal.resources),
-        ):
-            async for page in pages(self._database, namespace, partial(of_user, user_id=user_id)):
+        for item, owned in registry.owned():
+            async for page in self._counts.pages_of_user(namespace, item, owned, user_id):
                 async with self._database.transaction(namespace) as tx:
-                    await remove(tx, page, tally)
+                    await self._removal.items(tx, item, page, tally)
                 tally.tell()
         await self._drop_indexes(namespace, user_id, tally)
 
@@ -200,10 +198,10 @@ class Forget:
         if not await self._removal.next_messages(tx, session_ids, tally):
             return False
         memories = await self._capabilities.memories.in_sessions(
-            tx, session_ids, BEFORE_ALL, ITEMS_AT_ONCE, of_users=of_users
+            tx, session_ids, UUIDS.before_all, ITEMS_AT_ONCE, of_users=of_users
         )
         if memories:
-            await self._removal.memories(tx, memories, tally)
+            await self._removal.items(tx, MEMORY_ITEM, memories, tally)
             return False
         await self._removal.sessions(tx, session_ids, tally)
         return True

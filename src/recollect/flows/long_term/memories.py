@@ -15,12 +15,21 @@ from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.long_term.memory_requests import Change, Chosen
 from recollect.flows.results import Results
-from recollect.flows.search.recall import CATEGORIES, MAX_TOP_K, NOMINEES, Recall
+from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
-from recollect.memory.memories import Draft, HistoryEntry, Identity, Memories, MemoryScope, Place, StoredMemory
+from recollect.memory.memories import (
+    CATEGORIES,
+    Draft,
+    HistoryEntry,
+    Identity,
+    Memories,
+    MemoryScope,
+    Place,
+    StoredMemory,
+)
 from recollect.storage.database import Database, Transaction
 
 KIND = "memory"

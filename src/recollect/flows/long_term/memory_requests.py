@@ -7,8 +7,7 @@ from typing import Any
 
 from recollect import checks
 from recollect.errors import Invalid
-from recollect.flows.search.recall import CATEGORIES
-from recollect.memory.memories import Filter, StoredMemory
+from recollect.memory.memories import CATEGORIES, Filter, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import checks, tasks, telemetry
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
+from recollect.flows.kinds import registry
 from recollect.flows.search import ranking
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.ranking import Parts, Ranked
@@ -15,11 +16,8 @@ from recollect.flows.search.twins import Saying, saying
 from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.index.search import Lexical, Meaning, Nominee, Scope, Search
+from recollect.memory.memories import CATEGORIES
 from recollect.storage.database import Database
-
-KINDS = ("message", "document", "memory", "insight", "episode", "resource")
-
-CATEGORIES = ("semantic", "episodic", "fact", "preference")
 
 NOMINEES = 100
 MAX_TOP_K = 1000
@@ -228,7 +226,7 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
         if value is not None:
             checks.identifier(value, name)
     for kind in scope.kinds or ():
-        checks.one_of(kind, KINDS, "kind")
+        checks.one_of(kind, registry.recalled(), "kind")
     for category in scope.categories or ():
         checks.one_of(category, CATEGORIES, "category")
     if scope.since is not None and scope.until is not None:

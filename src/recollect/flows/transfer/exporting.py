@@ -4,8 +4,9 @@ import json
 from collections.abc import AsyncIterator
 
 from recollect.flows.forgetting.forget import USER, Forget, Target
+from recollect.flows.kinds import registry
 from recollect.language import controls
-from recollect.memory.records import KINDS, Records
+from recollect.memory.records import Records
 from recollect.storage.database import Database
 
 FORMAT = "recollect-export"
@@ -35,10 +36,10 @@ class Exporting:
         yield _line({"kind": FORMAT, "version": VERSION, "namespace": namespace, "user": user_id})
         count = 0
         async with self._database.snapshot(namespace) as db:
-            for kind in KINDS:
+            for kind in registry.KINDS:
                 # As the database wrote it: to read and write it here could change its numbers.
                 begin = _line({"kind": kind.name})[:-1]
-                async for record in self._records.all(db, kind, user_id):
+                async for record in self._records.all(db, kind.record, user_id):
                     count += 1
                     yield controls.escaped_json(f"{begin}, {record[1:]}")
         yield _line({"kind": END, "records": count})

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
+from recollect.flows.kinds.long_term import DOCUMENT, MEMORY, MEMORY_HISTORY
 from recollect.flows.transfer.import_lines import BadLine, Line, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing
@@ -15,7 +16,7 @@ from recollect.flows.transfer.mem0_file import Mem0Memory
 from recollect.flows.transfer.mem0_file import parse as parse_mem0
 from recollect.identifiers import uuid_of
 from recollect.memory.cognitive.graph import Graph
-from recollect.memory.records import DOCUMENT, MEMORY, MEMORY_HISTORY, Outcome, Records
+from recollect.memory.records import Outcome, Records
 from recollect.storage.database import Database, Transaction
 
 BATCH_MEMORIES = 100
@@ -143,7 +144,7 @@ class Adopting:
                 outcomes = await self._importing.add(tx, MEMORY, list(map(_json, fields)), fields)
                 new = [memory for memory in memories if outcomes[(memory.fields["id"],)] is Outcome.ADDED]
                 if new:
-                    await self._records.restore(tx, MEMORY_HISTORY, [_json(memory.history) for memory in new])
+                    await self._records.restore(tx, MEMORY_HISTORY.record, [_json(memory.history) for memory in new])
             report.added[MEMORY.name] += len(new)
             # There under its id, or one of the same scope says the same.
             report.known[MEMORY.name] += len(memories) - len(new)

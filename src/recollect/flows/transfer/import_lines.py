@@ -10,17 +10,13 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Invalid
-from recollect.memory.records import KINDS, Kind
+from recollect.flows.kinds import registry
+from recollect.flows.kinds.kind import Kind
+from recollect.flows.kinds.rules import LARGEST_ID
 from recollect.storage.columns import Column
 
 # A text of 16 MB, were every character of it escaped.
 MAX_LINE_BYTES = 6 * checks.MAX_TEXT_BYTES + checks.MAX_METADATA_BYTES
-
-# Imported ids move the counter that every namespace shares. A thousand rows a second reach this in 35 years, and it is
-# far below 2**53, where other programs that read JSON begin to change numbers: no file can bring others near that.
-LARGEST_ID = 2**40
-
-_KINDS = {kind.name: kind for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +88,10 @@ def _parsed(number: int, raw: bytes) -> Line | BadLine:
 def kind_of(fields: Mapping[str, Any]) -> Kind:
     """Which kind of record a line says it is."""
     name = fields.get("kind")
-    if not isinstance(name, str) or name not in _KINDS:
-        raise Invalid(f"kind is {name!r}, which is not a kind of record")
-    return _KINDS[name]
+    for kind in registry.KINDS:
+        if kind.name == name:
+            return kind
+    raise Invalid(f"kind is {name!r}, which is not a kind of record")
 
 
 def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
@@ -111,6 +108,14 @@ def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
             raise Invalid(f"{name} must not be null")
         if column.counted and not 0 < fields[name] <= LARGEST_ID:
             raise Invalid(f"{name} must be between 1 and {LARGEST_ID}")
+
+
+def check_values(kind: Kind, fields: Mapping[str, Any]) -> None:
+    """Refuse a record that no door could have made; null, where the table has it, needs no rule."""
+    for name, rule in kind.rules.items():
+        if fields[name] is not None:
+            rule(fields[name], name)
+    kind.check(fields)
 
 
 def _check_value(value: Any, column: Column) -> None:

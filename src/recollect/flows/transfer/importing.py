@@ -6,15 +6,17 @@ from typing import Any, BinaryIO
 
 from recollect import checks, tasks
 from recollect.errors import Conflict, Invalid
+from recollect.flows.kinds import registry
+from recollect.flows.kinds.cognitive import WORKING_ITEM
+from recollect.flows.kinds.conversations import MESSAGE
+from recollect.flows.kinds.kind import Holders, Kind
 from recollect.flows.transfer.exporting import END, FORMAT, VERSION
-from recollect.flows.transfer.import_lines import BadLine, Line, check, kind_of, read
+from recollect.flows.transfer.import_lines import BadLine, Line, check, check_values, kind_of, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
-from recollect.flows.transfer.import_rules import check_positions, check_values
-from recollect.flows.transfer.record_sources import FOUND, sources
 from recollect.memory.cognitive.working import Working
-from recollect.memory.index.passages import Passages
-from recollect.memory.records import KINDS, MESSAGE, REFERENCES, WORKING_ITEM, Kind, Outcome, Records
-from recollect.memory.sessions import SessionOwner, Sessions
+from recollect.memory.index.passages import Passages, Source
+from recollect.memory.records import Outcome, Records
+from recollect.memory.sessions import Sessions
 from recollect.storage.columns import Column, columns, move_on
 from recollect.storage.database import Database, Transaction
 
@@ -35,14 +37,17 @@ class _Missing:
 
     def add(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Remember what others may call a record by."""
-        for of_kind, column in set(REFERENCES.values()):
-            if of_kind == kind and isinstance(name := fields.get(column), str | int):
+        named_by = {
+            column for other in registry.KINDS for of_kind, column in other.references.values() if of_kind == kind
+        }
+        for column in named_by:
+            if isinstance(name := fields.get(column), str | int):
                 self._named.add((kind, column, name))
 
     def check(self, kind: Kind, fields: Mapping[str, Any]) -> None:
         """Refuse a record that refers to one of them."""
-        for (of_kind, column), (other, by) in REFERENCES.items():
-            if self._named and of_kind == kind.name:
+        if self._named:
+            for column, (other, by) in kind.references.items():
                 named = fields[column] if isinstance(fields[column], list) else [fields[column]]
                 if missing := [name for name in named if (other, by, name) in self._named]:
                     raise Invalid(f"{column} names the {other} {missing[0]}, which was refused")
@@ -81,7 +86,7 @@ class _Run:
         elif outcome in (Outcome.SAME, Outcome.AKIN):
             self.report.known[kind.name] += 1
         else:
-            name = " ".join((kind.name, *kind.named(line.fields)))
+            name = " ".join((kind.name, *kind.record.named(line.fields)))
             self.refuse(line, f"{name} {_REASONS[outcome]}")
 
 
@@ -113,7 +118,7 @@ class Importing:
         lines = read(file)
         origin = _header(lines)
         namespace = checks.namespace(namespace or origin)
-        run = _Run(namespace, await columns(self._database, [kind.table for kind in KINDS]))
+        run = _Run(namespace, await columns(self._database, [kind.record.table for kind in registry.KINDS]))
         for kind, batch in _batches(_records(lines, run)):
             if admitted := run.admitted(kind, batch):
                 await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
@@ -126,33 +131,50 @@ class Importing:
         self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[str, ...], Outcome]:
         """Add those of some records that are not there, and make them findable; tells of each."""
-        outcomes = await self._records.restore(tx, kind, texts)
-        added = [record for record in fields if outcomes[kind.named(record)] is Outcome.ADDED]
-        if kind in FOUND and added:
-            holders: dict[str, SessionOwner] = {}
+        outcomes = await self._records.restore(tx, kind.record, texts)
+        added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
+        if kind.item is not None and kind.item.source is not None and added:
+            holders: Holders = {}
             if kind is MESSAGE:
                 sessions = {record["session_id"] for record in added}
-                check_positions(added, await self._sessions.next_positions(tx, sessions))
+                _check_positions(added, await self._sessions.next_positions(tx, sessions))
                 holders = await self._sessions.holders(tx, sessions)
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
-            await self._passages.add(tx, await tasks.in_thread(sources, kind, added, holders))
+            await self._passages.add(tx, await tasks.in_thread(_sources, kind.item.source, added, holders))
         if kind is WORKING_ITEM and added:
             await self._working.require_room(tx)
         return outcomes
 
     async def _store(self, run: _Run, kind: Kind, batch: Sequence[Line]) -> None:
-        if len({kind.named(line.fields) for line in batch}) < len(batch):
+        if len({kind.record.named(line.fields) for line in batch}) < len(batch):
             raise Conflict("Two lines of a batch are of the same record: one after the other")
-        for column in run.tables[kind.table].values():
+        for column in run.tables[kind.record.table].values():
             if column.counted:
                 # Before the rows are there: whoever stops us in between, nobody gets an id twice.
                 highest = max(line.fields[column.name] for line in batch)
-                await move_on(self._database, kind.table, column.name, highest)
+                await move_on(self._database, kind.record.table, column.name, highest)
         async with self._database.transaction(run.report.namespace) as tx:
             outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
         for line in batch:
-            run.note(kind, line, outcomes[kind.named(line.fields)])
+            run.note(kind, line, outcomes[kind.record.named(line.fields)])
+
+
+def _check_positions(messages: Sequence[Mapping[str, Any]], next_positions: Mapping[str, int]) -> None:
+    """Refuse messages in places that their session has yet to hand out: new ones could not be stored there."""
+    for fields in messages:
+        free = next_positions[fields["session_id"]]
+        if fields["position"] >= free:
+            raise Invalid(f"position must be below {free}, the next_position of its session, not {fields['position']}")
+
+
+def _sources(
+    source: Callable[[Mapping[str, Any], Holders], Source | None],
+    records: Sequence[Mapping[str, Any]],
+    holders: Holders,
+) -> list[Source]:
+    made = (source(fields, holders) for fields in records)
+    return [each for each in made if each is not None]
 
 
 def _header(lines: Iterator[Line | BadLine]) -> str:
@@ -181,8 +203,8 @@ def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind,
                 ended = True
                 continue
             kind = kind_of(line.fields)
-            check(line.fields, run.tables[kind.table])
-            check_values(kind.name, line.fields)
+            check(line.fields, run.tables[kind.record.table])
+            check_values(kind, line.fields)
         except Invalid as problem:
             run.refuse(line, problem)
         else:
@@ -194,7 +216,7 @@ def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind,
 def _batches(records: Iterator[tuple[Kind, Line]]) -> Iterator[tuple[Kind, list[Line]]]:
     """Records that follow each other and are of one kind, as many as go into a transaction."""
     batch: list[Line] = []
-    kind, size = KINDS[0], 0
+    kind, size = registry.KINDS[0], 0
     for kind_of_next, line in records:
         if batch and (kind_of_next is not kind or len(batch) == BATCH_RECORDS or size + line.size > BATCH_BYTES):
             yield kind, batch

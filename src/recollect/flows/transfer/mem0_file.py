@@ -10,10 +10,9 @@ from uuid import UUID
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.search.recall import CATEGORIES
 from recollect.identifiers import uuid_of
 from recollect.language.sameness import gist
-from recollect.memory.memories import Identity, MemoryScope
+from recollect.memory.memories import CATEGORIES, Identity, MemoryScope
 
 # Where the list of memories stands if the file is an object.
 _LISTS = ("results", "memories")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -13,6 +14,12 @@ class _Sql(Queries, file="episodes.sql"):
     find: Query
     similar: Query
     remove: Query
+    page_episodes: Query
+    restore_episodes: Query
+    size_episodes: Query
+
+
+RECORD = Record("episode", "episodes", ("id",), _Sql.page_episodes, _Sql.restore_episodes, size=_Sql.size_episodes)
 
 
 @dataclass(frozen=True, slots=True)

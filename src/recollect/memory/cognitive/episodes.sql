@@ -29,3 +29,24 @@ limit :limit;
 -- remove
 -- One episode.
 delete from episodes where namespace = :namespace and id = :episode_id returning id;
+
+-- page_episodes
+-- Episodes.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from episodes r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_episodes
+-- Adds episodes that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::episodes, :records::text::jsonb)),
+added as (insert into episodes overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join episodes stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_episodes
+-- Rows up to a bound, along an index, to be counted.
+select from episodes where namespace = :namespace order by id limit :limit;

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from recollect import checks
 from recollect.errors import NotFound
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -30,6 +31,28 @@ class _Sql(Queries, file="golden.sql"):
     add_results: Query
     history: Query
     results: Query
+    page_golden_queries: Query
+    restore_golden_queries: Query
+    page_golden_runs: Query
+    restore_golden_runs: Query
+    page_golden_results: Query
+    restore_golden_results: Query
+    page_golden_query_baselines: Query
+    restore_golden_query_baselines: Query
+
+
+QUERY_RECORD = Record("golden_query", "golden_queries", ("id",), _Sql.page_golden_queries, _Sql.restore_golden_queries)
+RUN_RECORD = Record("golden_run", "golden_runs", ("day",), _Sql.page_golden_runs, _Sql.restore_golden_runs)
+RESULT_RECORD = Record(
+    "golden_result", "golden_results", ("day", "query_id"), _Sql.page_golden_results, _Sql.restore_golden_results
+)
+BASELINE_RECORD = Record(
+    "golden_query_baseline",
+    "golden_query_baselines",
+    ("query_id",),
+    _Sql.page_golden_query_baselines,
+    _Sql.restore_golden_query_baselines,
+)
 
 
 Change = Literal["added", "changed", "unchanged"]

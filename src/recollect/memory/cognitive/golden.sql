@@ -93,3 +93,80 @@ limit :limit;
 -- What the run of a day found, query by query.
 select query_id, query_type, hits, found_ids from golden_results
 where namespace = :namespace and day = :day order by query_id;
+
+-- page_golden_queries
+-- The golden set.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from golden_queries r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_golden_queries
+-- Adds golden queries that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::golden_queries, :records::text::jsonb)),
+added as (insert into golden_queries overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join golden_queries stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- page_golden_runs
+-- Runs of the golden set.
+select (to_jsonb(r) - 'namespace')::text as record, r.day
+from golden_runs r
+where r.namespace = :namespace and :user_id::text is null and (:after_day::date is null or r.day > :after_day)
+order by r.day
+limit :limit;
+
+-- restore_golden_runs
+-- Adds golden runs that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::golden_runs, :records::text::jsonb)),
+added as (insert into golden_runs overriding system value select * from given on conflict do nothing returning day)
+select given.day, added.day is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.day = given.day
+left join golden_runs stored on stored.namespace = :namespace and stored.day = given.day;
+
+-- page_golden_results
+-- What runs of the golden set found.
+select (to_jsonb(r) - 'namespace')::text as record, r.day, r.query_id
+from golden_results r
+where r.namespace = :namespace and :user_id::text is null
+  and (:after_day::date is null or (r.day, r.query_id) > (:after_day, :after_query_id::bigint))
+order by r.day, r.query_id
+limit :limit;
+
+-- restore_golden_results
+-- Adds results of golden runs that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::golden_results, :records::text::jsonb)),
+added as (
+    insert into golden_results overriding system value select * from given on conflict do nothing
+    returning day, query_id
+)
+select given.day, given.query_id, added.day is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.day = given.day and added.query_id = given.query_id
+left join golden_results stored
+    on stored.namespace = :namespace and stored.day = given.day and stored.query_id = given.query_id;
+
+-- page_golden_query_baselines
+-- What golden queries are held to.
+select (to_jsonb(r) - 'namespace')::text as record, r.query_id
+from golden_query_baselines r
+where r.namespace = :namespace and :user_id::text is null
+  and (:after_query_id::bigint is null or r.query_id > :after_query_id)
+order by r.query_id
+limit :limit;
+
+-- restore_golden_query_baselines
+-- Adds baselines of golden queries that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb)),
+added as (
+    insert into golden_query_baselines overriding system value select * from given on conflict do nothing
+    returning query_id
+)
+select given.query_id, added.query_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.query_id = given.query_id
+left join golden_query_baselines stored on stored.namespace = :namespace and stored.query_id = given.query_id;

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 # What an edge calls an end that nobody has said anything about.
@@ -34,6 +35,20 @@ class _Sql(Queries, file="graph.sql"):
     remove_edges: Query
     remove: Query
     unlink: Query
+    page_graph_nodes: Query
+    restore_graph_nodes: Query
+    size_graph_nodes: Query
+    page_graph_edges: Query
+    restore_graph_edges: Query
+    size_graph_edges: Query
+
+
+NODE_RECORD = Record(
+    "graph_node", "graph_nodes", ("id",), _Sql.page_graph_nodes, _Sql.restore_graph_nodes, size=_Sql.size_graph_nodes
+)
+EDGE_RECORD = Record(
+    "graph_edge", "graph_edges", ("id",), _Sql.page_graph_edges, _Sql.restore_graph_edges, size=_Sql.size_graph_edges
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,3 +180,47 @@ with held as (
 update graph_nodes set vector_id = null
 from held
 where graph_nodes.namespace = :namespace and graph_nodes.id = held.id;
+
+-- page_graph_nodes
+-- Nodes of the graph.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from graph_nodes r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_graph_nodes
+-- Adds nodes that are not there; says of the others whether they are the same, or akin: the same thing, of which more is
+-- known since.
+with given as (select * from jsonb_populate_recordset(null::graph_nodes, :records::text::jsonb)),
+added as (insert into graph_nodes overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+       (stored.name, stored.created_at) = (given.name, given.created_at) as akin
+from given
+left join added on added.id = given.id
+left join graph_nodes stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_graph_nodes
+-- Rows up to a bound, along an index, to be counted.
+select from graph_nodes where namespace = :namespace order by id limit :limit;
+
+-- page_graph_edges
+-- Edges of the graph.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from graph_edges r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_graph_edges
+-- Adds edges that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::graph_edges, :records::text::jsonb)),
+added as (insert into graph_edges overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join graph_edges stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_graph_edges
+-- Rows up to a bound, along an index, to be counted.
+select from graph_edges where namespace = :namespace order by id limit :limit;

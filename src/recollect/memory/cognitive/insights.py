@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -16,6 +17,12 @@ class _Sql(Queries, file="insights.sql"):
     made_from: Query
     made_from_sessions: Query
     remove: Query
+    page_insights: Query
+    restore_insights: Query
+    size_insights: Query
+
+
+RECORD = Record("insight", "insights", ("id",), _Sql.page_insights, _Sql.restore_insights, size=_Sql.size_insights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,3 +49,34 @@ having bool_or(messages.session_id = any(:session_ids::text[]));
 -- remove
 -- Some insights.
 delete from insights where namespace = :namespace and id = any(:ids::bigint[]) returning id;
+
+-- page_insights
+-- Insights; a user's are those whose every source is a message of the user.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from insights r
+where r.namespace = :namespace
+  and (
+      :user_id::text is null
+      or nullif(cardinality(r.source_ids), 0) = (
+          select count(*)
+          from messages m
+          join sessions s on s.namespace = :namespace and s.id = m.session_id
+          where m.namespace = :namespace and m.seq = any(r.source_ids) and s.user_id = :user_id
+      )
+  )
+  and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_insights
+-- Adds insights that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::insights, :records::text::jsonb)),
+added as (insert into insights overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join insights stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_insights
+-- Rows up to a bound, along an index, to be counted.
+select from insights where namespace = :namespace order by id limit :limit;

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 
@@ -17,6 +18,19 @@ class _Sql(Queries, file="judging.sql"):
     count_of_documents: Query
     remove_of_documents: Query
     remove_empty: Query
+    page_judgements: Query
+    restore_judgements: Query
+    page_judge_scores: Query
+    restore_judge_scores: Query
+
+
+RECORD = Record("judgement", "judgements", ("id",), _Sql.page_judgements, _Sql.restore_judgements)
+SCORE_RECORD = Record(
+    "judge_score", "judge_scores", ("judgement_id", "document_id"), _Sql.page_judge_scores, _Sql.restore_judge_scores
+)
+
+AGREEMENTS = ("poor", "slight", "fair", "moderate", "substantial", "almost perfect")
+"""What an agreement may be called: the names of Landis and Koch (1977)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,3 +40,46 @@ delete from judge_scores where namespace = :namespace and document_id = any(:ids
 -- Those of some hearings of which no score is left.
 delete from judgements where namespace = :namespace and id = any(:hearings::bigint[])
   and not exists (select from judge_scores where namespace = :namespace and judgement_id = judgements.id);
+
+-- page_judgements
+-- Hearings of the judges.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from judgements r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_judgements
+-- Adds judgements that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::judgements, :records::text::jsonb)),
+added as (insert into judgements overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join judgements stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- page_judge_scores
+-- What the judges gave to documents.
+select (to_jsonb(r) - 'namespace')::text as record, r.judgement_id, r.document_id
+from judge_scores r
+where r.namespace = :namespace
+  and :user_id::text is null
+  and (:after_judgement_id::bigint is null or (r.judgement_id, r.document_id) > (:after_judgement_id,
+      :after_document_id::bigint))
+order by r.judgement_id, r.document_id
+limit :limit;
+
+-- restore_judge_scores
+-- Adds scores of judges that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::judge_scores, :records::text::jsonb)),
+added as (
+    insert into judge_scores overriding system value select * from given on conflict do nothing
+    returning judgement_id, document_id
+)
+select given.judgement_id, given.document_id,
+       added.judgement_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.judgement_id = given.judgement_id and added.document_id = given.document_id
+left join judge_scores stored
+    on stored.namespace = :namespace and stored.judgement_id = given.judgement_id
+      and stored.document_id = given.document_id;

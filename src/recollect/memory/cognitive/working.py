@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from recollect.errors import Conflict
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 CAPACITY = 10
@@ -31,6 +32,22 @@ class _Sql(Queries, file="working.sql"):
     items: Query
     stale: Query
     remove_stale: Query
+    page_working_items: Query
+    restore_working_items: Query
+    size_working_items: Query
+    page_stale_items: Query
+    restore_stale_items: Query
+
+
+RECORD = Record(
+    "working_item",
+    "working_items",
+    ("id",),
+    _Sql.page_working_items,
+    _Sql.restore_working_items,
+    size=_Sql.size_working_items,
+)
+STALE_RECORD = Record("stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,3 +53,41 @@ limit :limit;
 -- remove_stale
 -- An item of the archive.
 delete from stale_items where namespace = :namespace and id = :item_id returning id;
+
+-- page_working_items
+-- What is in working memory, which belongs to nobody in particular, as all that follows but resources.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from working_items r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_working_items
+-- Adds items of working memory that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::working_items, :records::text::jsonb)),
+added as (insert into working_items overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join working_items stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- size_working_items
+-- Rows up to a bound, along an index, to be counted.
+select from working_items where namespace = :namespace order by id limit :limit;
+
+-- page_stale_items
+-- What left working memory.
+select (to_jsonb(r) - 'namespace')::text as record, r.id
+from stale_items r
+where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
+order by r.id
+limit :limit;
+
+-- restore_stale_items
+-- Adds items that left working memory that are not there; says of the others whether they are the same.
+with given as (select * from jsonb_populate_recordset(null::stale_items, :records::text::jsonb)),
+added as (insert into stale_items overriding system value select * from given on conflict do nothing returning id)
+select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
+from given
+left join added on added.id = given.id
+left join stale_items stored on stored.namespace = :namespace and stored.id = given.id;

@@ -1,7 +1,8 @@
 """Sizes: how much a namespace holds of each kind and how fast it grows, without reading millions of rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -11,30 +12,24 @@ from recollect.storage.sql import Queries, Query
 # So many are counted; of more, the planner's estimate is good enough.
 COUNTED = 100_000
 
-# The kinds of memory, and the tables that hold them: the first has one row for each.
-TABLES: dict[str, tuple[str, ...]] = {
-    "messages": ("messages",),
-    "sessions": ("sessions", "summaries"),
-    "documents": ("documents",),
-    "memories": ("memories", "memory_history"),
-    "insights": ("insights",),
-    "episodes": ("episodes",),
-    "working_memory": ("working_items", "stale_items"),
-    "resources": ("resources",),
-    "graph_nodes": ("graph_nodes",),
-    "graph_edges": ("graph_edges",),
-    "passages": ("passages", "passage_words", "passage_queue", "term_stats"),
-    "vectors": ("passage_vectors",),
-}
 PERIODS = ("minute", "hour", "day")
 
 
 class _Sql(Queries, file="sizes.sql"):
-    counts: Query
+    passages: Query
+    vectors: Query
+    minute: Query
+    hour: Query
+    day: Query
+    keys: Query
+    users: Query
 
 
-# The same statement, planned and not run: the plan says how many rows each part would have without its limit.
-_ESTIMATES = replace(_Sql.counts, name="sizes.estimates", text=f"explain (format json)\n{_Sql.counts.text}")
+INDEX = {
+    "passages": (_Sql.passages, ("passages", "passage_words", "passage_queue", "term_stats")),
+    "vectors": (_Sql.vectors, ("passage_vectors",)),
+}
+"""What of the search index is counted, and the tables that hold it: the first has one row for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +53,40 @@ class Counts:
 class Sizes:
     """Counts; what is much, and what to do then, is the flow's to say."""
 
-    async def counts(self, db: Statements) -> Counts:
-        """Everything in one statement, and one more if something is large."""
-        found = [row["rows"] for row in await db.all(_Sql.counts, limit=COUNTED + 1)]
+    async def counts(self, db: Statements, memory: Mapping[str, Query]) -> Counts:
+        """Everything in one statement, and one more if something is large; `memory` selects the rows of each kind."""
+        parts = (*memory.values(), _Sql.minute, _Sql.hour, _Sql.day, _Sql.keys, _Sql.users)
+        statement = _counting(parts)
+        found = [row["rows"] for row in await db.all(statement, limit=COUNTED + 1)]
         counts = [Count(rows, exact=True) for rows in found]
         if max(found) > COUNTED:
-            estimates = await self._estimates(db)
+            estimates = await self._estimates(db, statement)
             counts = [
                 count if count.rows <= COUNTED else Count(max(about, count.rows), exact=False)
                 for count, about in zip(counts, chain(estimates, repeat(0)), strict=False)
             ]
         *rest, keys, users = counts
-        memory, messages = rest[: len(TABLES)], rest[len(TABLES) :]
         return Counts(
-            dict(zip(TABLES, memory, strict=True)), dict(zip(PERIODS, messages, strict=True)), keys=keys, users=users
+            dict(zip(memory, rest, strict=False)),
+            dict(zip(PERIODS, rest[len(memory) :], strict=True)),
+            keys=keys,
+            users=users,
         )
 
-    async def _estimates(self, db: Statements) -> list[int]:
-        (plan,) = (await db.one(_ESTIMATES, limit=COUNTED + 1))[0]
+    async def _estimates(self, db: Statements, statement: Query) -> list[int]:
+        """The same statement, planned and not run: the plan says how many rows each part would have without limit."""
+        planned = replace(statement, name="sizes.estimates", text=f"explain (format json)\n{statement.text}")
+        (plan,) = (await db.one(planned, limit=COUNTED + 1))[0]
         # On Citus the plan is one node that says nothing: then the bound is what is known.
         return [max(_rows_below_limit(part)) for part in plan["Plan"].get("Plans", ())]
+
+
+@cache
+def _counting(parts: tuple[Query, ...]) -> Query:
+    """One statement that counts the rows of each part, in their order; every part takes a limit and nothing else."""
+    selected = (part.text.rstrip(";") for part in parts)
+    counts = (f"select count(*) as rows from (\n{rows}\n) as some_of_them" for rows in selected)  # noqa: S608  # ours
+    return Query("sizes.counts", "\nunion all\n".join(counts), ("limit",))
 
 
 def _rows_below_limit(node: dict[str, Any], below: bool = False) -> Iterator[int]:

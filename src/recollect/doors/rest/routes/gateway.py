@@ -19,6 +19,7 @@ from recollect.flows import gateway
 from recollect.flows.access import NOT_ADMITTED
 from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Found, Owner, PutResource, Said
+from recollect.memory.resources import MAX_URI_CHARACTERS
 
 router = APIRouter(tags=["gateway"], route_class=Route)
 
@@ -137,7 +138,7 @@ class NewResource(Identified):
     """A text that belongs to a URI, which is a name only: nothing is fetched from it."""
 
     resource_uri: str = Field(
-        min_length=1, max_length=gateway.MAX_URI_CHARACTERS, examples=["https://example.org/handbook#travel"]
+        min_length=1, max_length=MAX_URI_CHARACTERS, examples=["https://example.org/handbook#travel"]
     )
     text: str = Field(
         min_length=1,

@@ -1,0 +1,1 @@
+"""Kinds of memory: one entry each, which export, import, recall, forgetting and status read."""

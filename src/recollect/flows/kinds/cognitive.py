@@ -1,0 +1,97 @@
+"""Insights, working memory with what left it, episodes and the graph."""
+
+from datetime import datetime
+
+from recollect import checks
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.forgetting.receipts import Tally
+from recollect.flows.kinds import rules
+from recollect.flows.kinds.kind import NUMBERS, Holders, Ids, Item, Kind, as_json
+from recollect.flows.kinds.rules import Fields
+from recollect.memory.cognitive import episodes, graph, insights, working
+from recollect.memory.index.passages import Source, analyse
+from recollect.storage.database import Transaction
+
+
+def insight_source(fields: Fields, _: Holders) -> Source:
+    """The text."""
+    at = datetime.fromisoformat(fields["created_at"])
+    return Source("insight", str(fields["id"]), analyse(fields["content"]), at)
+
+
+def episode_source(fields: Fields, _: Holders) -> Source:
+    """The query that led to the lesson; the lesson is shown with it."""
+    lesson = {"reward": float(fields["reward"]), "reflection": fields["reflection"]}
+    at = datetime.fromisoformat(fields["created_at"])
+    return Source("episode", str(fields["id"]), analyse(fields["query"]), at, metadata=as_json(lesson))
+
+
+async def remove_insights(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+    """Insights, what judges said of them, and the pointers of nodes."""
+    if not ids:
+        return
+    gone = await memory.insights.remove(tx, ids)
+    tally.add("insights", len(gone))
+    tally.add("judge_scores", await memory.judging.remove_of_documents(tx, gone))
+    await memory.graph.unlink(tx, gone)
+
+
+async def remove_working(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+    """What is in mind."""
+    tally.add("working_items", sum([await memory.working.remove(tx, item_id) for item_id in ids]))
+
+
+async def remove_stale(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+    """What left working memory."""
+    tally.add("stale_items", sum([await memory.working.remove_stale(tx, item_id) for item_id in ids]))
+
+
+async def remove_episodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+    """Lessons."""
+    tally.add("episodes", sum([await memory.episodes.remove(tx, item_id) for item_id in ids]))
+
+
+async def remove_nodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+    """Nodes, and the edges at them."""
+    for item_id in ids:
+        nodes, edges = await memory.graph.remove(tx, item_id)
+        tally.add("graph_nodes", nodes)
+        tally.add("graph_edges", edges)
+
+
+INSIGHT = Kind(
+    insights.RECORD,
+    {"content": checks.text, "fidelity": rules.share, "metadata": rules.json_object},
+    references={"source_ids": ("message", "seq")},
+    item=Item("insight", NUMBERS, remove_insights, insight_source),
+)
+WORKING_ITEM = Kind(
+    working.RECORD,
+    {"content": checks.text, "importance": rules.share},
+    item=Item("working", NUMBERS, remove_working),
+    shown_as="working_memory",
+    shown_with=("stale_items",),
+)
+STALE_ITEM = Kind(
+    working.STALE_RECORD,
+    {"original_content": checks.text, "importance": rules.share, "reason": rules.one_of(*working.REASONS)},
+    item=Item("stale", NUMBERS, remove_stale),
+)
+EPISODE = Kind(
+    episodes.RECORD,
+    {"query": checks.text, "reward": rules.between(-1.0, 1.0), "reflection": checks.text},
+    item=Item("episode", NUMBERS, remove_episodes, episode_source),
+)
+GRAPH_NODE = Kind(
+    graph.NODE_RECORD,
+    {"name": checks.short_name, "label": checks.short_name, "properties": rules.json_object},
+    references={"vector_id": ("insight", "id")},
+    item=Item("node", NUMBERS, remove_nodes),
+)
+GRAPH_EDGE = Kind(
+    graph.EDGE_RECORD,
+    {"relation": checks.short_name, "weight": rules.share, "properties": rules.json_object},
+    references={"source": ("graph_node", "id"), "target": ("graph_node", "id")},
+)
+
+COGNITIVE = (INSIGHT, WORKING_ITEM, STALE_ITEM, EPISODE, GRAPH_NODE, GRAPH_EDGE)

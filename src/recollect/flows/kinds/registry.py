@@ -1,0 +1,30 @@
+"""Every kind of memory, in one tuple; whoever treats kinds alike reads it here."""
+
+from recollect.flows.kinds.cognitive import COGNITIVE
+from recollect.flows.kinds.conversations import CONVERSATIONS
+from recollect.flows.kinds.kind import Item, Kind, Owned
+from recollect.flows.kinds.long_term import LONG_TERM, RESOURCE
+from recollect.flows.kinds.quality import QUALITY
+
+KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *QUALITY)
+"""Each behind those that it refers to: the order of an export."""
+
+
+def items() -> dict[str, Item]:
+    """What can be named and forgotten, by what stands before the colon."""
+    return {kind.item.name: kind.item for kind in KINDS if kind.item is not None}
+
+
+def recalled() -> list[str]:
+    """The names of what recall finds."""
+    return [item.name for item in items().values() if item.source is not None]
+
+
+def owned() -> list[tuple[Item, Owned]]:
+    """What can belong to a user."""
+    return [(item, item.owned) for item in items().values() if item.owned is not None]
+
+
+def counted() -> dict[str, Kind]:
+    """The kinds that a status counts, by the name it has for them."""
+    return {kind.shown_as or kind.record.table: kind for kind in KINDS if kind.record.size is not None}

@@ -1,0 +1,55 @@
+"""Rules for the fields of an imported record: the same as the doors have, so that every door can show it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.flows.chat_ids import refuse_stored_chat
+
+# Imported ids move the counter that every namespace shares. A thousand rows a second reach this in 35 years, and it is
+# far below 2**53, where other programs that read JSON begin to change numbers: no file can bring others near that.
+LARGEST_ID = 2**40
+
+Fields = Mapping[str, Any]
+Rule = Callable[[Any, str], object]
+"""Takes a value and the name of its field, and raises Invalid if no door would accept the value there."""
+
+
+def json_object(value: Any, name: str) -> None:
+    """Refuse JSON that is not an object."""
+    if not isinstance(value, dict):
+        raise Invalid(f"{name} must be a JSON object")
+
+
+def one_of(*allowed: str) -> Rule:
+    """One of some words."""
+    return lambda value, name: checks.one_of(value, allowed, name)
+
+
+def between(low: float, high: float) -> Rule:
+    """A number in a range."""
+    return lambda value, name: checks.number_between(value, low, high, name)
+
+
+def at_least(low: int) -> Rule:
+    """A whole number from here on."""
+    return lambda value, name: checks.between(value, low, LARGEST_ID, name)
+
+
+def text_up_to(characters: int) -> Rule:
+    """A text that is not longer."""
+
+    def check(value: str, name: str) -> None:
+        if len(checks.text(value, name)) > characters:
+            raise Invalid(f"{name} is longer than {characters} characters")
+
+    return check
+
+
+def own_session(value: str, name: str) -> None:
+    """A session that is not a gateway's chat."""
+    refuse_stored_chat(checks.identifier(value, name))
+
+
+share = between(0.0, 1.0)

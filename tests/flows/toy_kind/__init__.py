@@ -1,0 +1,1 @@
+"""A kind of memory that ships nowhere: what a new one costs."""
