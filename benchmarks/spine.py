@@ -14,6 +14,7 @@ from recollect.engine import Engine
 from recollect.identifiers import uuid7
 from recollect.memory import log, sessions
 from recollect.memory.index import passages
+from recollect.storage.sql import Query
 
 CONVERSATIONS = sized(100, 4)
 INTERACTIONS = sized(40, 4)
@@ -69,7 +70,7 @@ async def history(report: Report, memory: MemoryManager, engine: Engine) -> None
 
     async def raw() -> None:
         async with engine.database._pool.acquire() as connection:
-            assert len(await connection.fetch(log._Sql.recent.text, "default", str(session), 20)) == 20
+            assert len(await ask(connection, log._Sql.recent, session_id=str(session), limit=20)) == 20
 
     speed, theirs, own = await ratio(raw, ours, sized(300, 5))
     report.add(
@@ -134,21 +135,49 @@ async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]
     """What one append is in SQL, with nothing around it: the words of the text are worked out beforehand."""
     ids, count = [uuid7() for _ in lines], len(lines)
     async with connection.transaction():
-        (room,) = await connection.fetch(sessions._Sql.advance.text, "default", [session], [count])
+        (room,) = await ask(connection, sessions._Sql.advance, ids=[session], counts=[count])
         places = [room["first_position"] + place for place in range(count)]
         roles, texts, times = [role for role, _ in lines], [text for _, text in lines], [room["updated_at"]] * count
         nothing, in_session = [None] * count, [session] * count
-        await connection.fetch(
-            log._Sql.append.text, "default", ids, in_session, places, roles, nothing, texts, nothing, times
+        await ask(
+            connection,
+            log._Sql.append,
+            ids=ids,
+            session_ids=in_session,
+            positions=places,
+            roles=roles,
+            speakers=nothing,
+            contents=texts,
+            metadatas=nothing,
+            created_ats=times,
         )
         items, owners, kinds = [str(i) for i in ids], [room["user_id"]] * count, ["message"] * count
-        rows = await connection.fetch(
-            passages._Sql.add.text,
-            *("default", kinds, items, [0] * count, owners, nothing, in_session, places),
-            *(roles, nothing, nothing, nothing, times, texts, [""] * count),
+        rows = await ask(
+            connection,
+            passages._Sql.add,
+            kinds=kinds,
+            item_ids=items,
+            parts=[0] * count,
+            owners=owners,
+            agent_ids=nothing,
+            session_ids=in_session,
+            positions=places,
+            roles=roles,
+            speakers=nothing,
+            categories=nothing,
+            metadata=nothing,
+            times=times,
+            texts=texts,
+            realms=[""] * count,
         )
         numbers = [row["id"] for row in rows]
-        await connection.fetch(
-            passages._Sql.add_words.text, "default", numbers, kinds, [KEYS] * count, [WEIGHTS] * count
+        keys, weights = [KEYS] * count, [WEIGHTS] * count
+        await ask(
+            connection, passages._Sql.add_words, ids=numbers, kinds=kinds, heads=nothing, keys=keys, weights=weights
         )
-        await connection.fetch(passages._Sql.enqueue.text, "default", numbers, owners)
+        await ask(connection, passages._Sql.enqueue, ids=numbers, owners=owners)
+
+
+async def ask(connection: Any, query: Query, **values: object) -> Any:
+    """A statement of ours, straight to asyncpg."""
+    return await connection.fetch(query.text, "default", *query.values(values))

@@ -29,10 +29,10 @@ class Query:
 
     @classmethod
     def named(cls, name: str, sql: str) -> Self:
-        """A statement with named values; the namespace is the first of them."""
-        numbers = {"namespace": 1}
+        """A statement with named values; the namespace is the first of them, unless it looks across all."""
+        numbers = {"namespace": 1} if ":namespace" in sql else {}
         text = _PARAMETER.sub(lambda match: f"${numbers.setdefault(match[1], len(numbers) + 1)}", sql)
-        return cls(name, text, tuple(numbers)[1:])
+        return cls(name, text, tuple(name for name in numbers if name != "namespace"))
 
     def values(self, given: Mapping[str, object]) -> list[object]:
         """What the caller gave, in the order of the numbers."""

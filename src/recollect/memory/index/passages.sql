@@ -161,7 +161,7 @@ select id from passage_queue where namespace = :namespace and id = any(:ids::big
 
 -- waiting_anywhere
 -- How many passages of all namespaces wait for the indexer, up to a bound.
-select count(*) as waiting from (select id from passage_queue limit :namespace) as some_of_them;
+select count(*) as waiting from (select id from passage_queue limit :at_most) as some_of_them;
 
 -- namespaces_with_work
 -- Every namespace that has something in the queue, one index probe each.
