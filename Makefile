@@ -26,14 +26,21 @@ FUZZ_OPTIONS := --minutes 4 --cases 90
 SOAK_OPTIONS := --seconds 30 --users 14
 BENCH_OPTIONS := --out .tools/quick-benchmarks.md
 LOCKS := .tools/
+FAST_OPTIONS := --collect-only
 endif
 COMPILE = $(UV) pip compile -q pyproject.toml --all-extras --group build --universal --generate-hashes --no-header \
 	--python-version 3.11
 # One more than cores: tests of servers and of kills wait a good deal.
 TEST_PROCESSES ?= 3
+# For the inner loop: no processes but the database, no kills, one way of pooling, and not the slowest files.
+FAST := tests/language tests/memory tests/flows tests/inference $(wildcard tests/test_*.py) -k "not transaction" \
+	$(addprefix --ignore=tests/,test_benchmarks_page.py memory/test_bm25_in_the_database.py \
+	$(addprefix inference/test_,llm_packages.py local_embedder.py wordpiece.py) \
+	$(addprefix flows/test_,agreement.py condensed_memories.py context_window.py embedding_switch.py export_import.py \
+	forget_users.py giants.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test conformance fuzz soak lint bench reference wheel lock clean
+.PHONY: help setup serve test test-fast conformance fuzz soak lint bench reference wheel lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +52,9 @@ serve: $(READY) ## Start the database and the server; PORT=8001 chooses another 
 
 test: lint ## Check the style, then run the whole suite.
 	$(RUN)pytest -n $(TEST_PROCESSES) --dist worksteal -q
+
+test-fast: $(DEV) ## Run what is quick, without a check of the style: for the inner loop.
+	$(RUN)pytest -n 2 --dist worksteal -q $(FAST) $(FAST_OPTIONS)
 
 conformance: $(DEV) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance
