@@ -59,14 +59,16 @@ class LoadedRoute:
             from recollect.doors.mcp.server import http_routes
 
             routes = Router(http_routes(server))
+            async with server.session_manager.run():
+                self._app.set_result(routes)
+                gc.freeze()  # as at the start of the server: what is loaded stays
+                await stop.wait()
         except Exception as problem:
-            _log.exception("MCP could not be loaded")
-            self._app.set_exception(problem)
+            # Whoever asks must hear of it: a future that nobody sets would keep them waiting for ever.
+            if not self._app.done():
+                _log.exception("MCP could not be loaded")
+                self._app.set_exception(problem)
             raise
-        async with server.session_manager.run():
-            self._app.set_result(routes)
-            gc.freeze()  # as at the start of the server: what is loaded stays
-            await stop.wait()
 
     def _load(self) -> "RecollectServer":
         with forks.importing():

@@ -84,6 +84,8 @@ class Sizes:
 @cache
 def _counting(parts: tuple[Query, ...]) -> Query:
     """One statement that counts the rows of each part, in their order; every part takes a limit and nothing else."""
+    if odd := [part.name for part in parts if part.parameters != ("limit",)]:
+        raise TypeError(f"To be counted with the others, {', '.join(odd)} must take a limit and nothing else")
     selected = (part.text.rstrip(";") for part in parts)
     counts = (f"select count(*) as rows from (\n{rows}\n) as some_of_them" for rows in selected)  # noqa: S608  # ours
     return Query("sizes.counts", "\nunion all\n".join(counts), ("limit",))
