@@ -118,6 +118,8 @@ async def test_searches_go_on_meanwhile_and_never_mix_models(filled: Engine, nam
 
 async def test_two_who_switch_at_once_share_the_work(filled: Engine, namespace: str, provider: ProviderServer) -> None:
     await asyncio.gather(*(filled.embeddings.run(namespace, OPENAI) for _ in range(2)))
+    # The first to finish leaves what the other still embeds to the indexer.
+    await filled.indexer.flush(namespace)
     assert (await by_model(filled, namespace))[OPENAI] == len(SAID)
     assert await filled.embeddings.sweep(namespace)
 
