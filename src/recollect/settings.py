@@ -28,121 +28,121 @@ Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class Settings(BaseSettings):
-    """What someone who deploys Recollect may choose; everything has a default that works on a laptop."""
+    """What a deployment can choose; every default works on a laptop."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True, populate_by_name=True
     )
 
     database_url: SecretStr | None = Field(
-        None, description="Any PostgreSQL >= 15 with pgvector >= 0.7; without it the embedded server is used"
+        None, description="PostgreSQL 15 or newer with pgvector 0.7 or newer; the embedded server if not set"
     )
     database_pooling: Literal["session", "transaction"] = Field(
-        "session", description="'transaction' behind PgBouncer in transaction mode, a pooled endpoint, or Citus"
+        "session", description="'transaction' behind PgBouncer in transaction mode, a pooled endpoint or Citus"
     )
-    database_connections: int = Field(10, ge=2, le=MAX_CONNECTIONS, description="Connections of one process at most")
-    database_timeout_seconds: float = Field(30.0, gt=0, description="How long one statement may take")
-    data_dir: Path | None = Field(None, description="Home of the embedded server; by default the user's data directory")
-    namespace: str = Field("default", description="Whose memory the library and the command line read and write")
+    database_connections: int = Field(
+        10, ge=2, le=MAX_CONNECTIONS, description="Maximum number of connections per process"
+    )
+    database_timeout_seconds: float = Field(30.0, gt=0, description="Timeout of one statement")
+    data_dir: Path | None = Field(
+        None, description="Directory of the embedded server; the user's data directory if not set"
+    )
+    namespace: str = Field("default", description="Namespace that the library and the command line use")
     embedding_model_path: Path | None = Field(
-        None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the one in the wheel"
+        None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the bundled one"
     )
     embedding_model: Literal["local", "openai:text-embedding-3-small"] = Field(
         "local",
-        description="Model of namespaces that have no vectors yet; `recollect embeddings switch` changes others",
+        description="Embedding model of new namespaces; `recollect embeddings switch` changes existing ones",
     )
     llm: str | None = Field(
         None,
-        description="Model that writes summaries and memories, as in openai:gpt-4o-mini; without it none does",
+        description="Model that writes summaries and memories, such as openai:gpt-4o-mini; no LLM is used if not set",
     )
-    llm_daily_tokens: int = Field(
-        1_000_000, ge=0, description="Tokens that one namespace may spend at providers in a day (UTC)"
-    )
+    llm_daily_tokens: int = Field(1_000_000, ge=0, description="Token budget per namespace and day (UTC)")
     llm_requests_per_second: float = Field(
-        5.0, gt=0, le=1000, description="Requests that each language model gets a second, from all processes together"
+        5.0, gt=0, le=1000, description="Requests per second to each language model, from all processes together"
     )
     llm_concurrency: int = Field(
-        8, ge=1, le=1000, description="Requests to each language model under way at once, of all processes together"
+        8, ge=1, le=1000, description="Concurrent requests to each language model, from all processes together"
     )
     llm_deadline_seconds: float = Field(
         30.0,
         gt=0,
         le=3600,
-        description="How long a summary or a memory waits for the language model before it is made without",
+        description="How long to wait for the language model before a summary or memory is made without it",
     )
     openai_api_key: SecretStr | None = Field(
         None,
         validation_alias=AliasChoices("RECOLLECT_OPENAI_API_KEY", "OPENAI_API_KEY"),
-        description="Key for OpenAI, or for the server at the base URL",
+        description="API key for OpenAI, or for the server at the base URL",
     )
     openai_base_url: str | None = Field(
         None,
         validation_alias=AliasChoices("RECOLLECT_OPENAI_BASE_URL", "OPENAI_BASE_URL"),
         pattern=r"^https?://\S+$",
-        description="Any server that speaks OpenAI's protocol; OpenAI itself without it",
+        description="URL of an OpenAI-compatible server; OpenAI itself if not set",
     )
     anthropic_api_key: SecretStr | None = Field(
         None,
         validation_alias=AliasChoices("RECOLLECT_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
-        description="Key for Anthropic",
+        description="API key for Anthropic, or for the server at the base URL",
     )
     anthropic_base_url: str | None = Field(
         None,
         validation_alias=AliasChoices("RECOLLECT_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"),
         pattern=r"^https?://\S+$",
-        description="Any server that speaks Anthropic's protocol; Anthropic itself without it",
+        description="URL of an Anthropic-compatible server; Anthropic itself if not set",
     )
     judge_openai_model: str = Field(
-        "gpt-4o", pattern=r"^\S+$", description="The first of the two judges, a model of OpenAI"
+        "gpt-4o", pattern=r"^\S+$", description="OpenAI model that is the first of the two judges"
     )
     judge_anthropic_model: str = Field(
-        "claude-haiku-4-5", pattern=r"^\S+$", description="The second of the two judges, a model of Anthropic"
+        "claude-haiku-4-5", pattern=r"^\S+$", description="Anthropic model that is the second of the two judges"
     )
     judge_deadline_seconds: float = Field(
-        55.0, gt=0, le=3600, description="How long one call of the judges may take; what is not judged then is named"
+        55.0, gt=0, le=3600, description="Timeout of one judging call; documents not judged by then are reported"
     )
-    indexer: bool = Field(True, description="Whether this process gives new passages their meaning in the background")
-    host: str = Field("127.0.0.1", description="Address that `recollect serve` binds")
-    port: int = Field(8000, ge=0, le=65535, description="Port that `recollect serve` binds")
+    indexer: bool = Field(True, description="Whether this process embeds new passages in the background")
+    host: str = Field("127.0.0.1", description="Address `recollect serve` binds to")
+    port: int = Field(8000, ge=0, le=65535, description="Port `recollect serve` binds to")
     rate_limit_per_minute: int | None = Field(
-        None, ge=1, description="Requests that one key may make a minute, in each server process; unlimited without it"
+        None, ge=1, description="Requests per minute and key, in each server process; unlimited if not set"
     )
     require_key: bool = Field(
-        False, description="Whether HTTP requests always need a key, also on loopback and in a namespace without keys"
+        False, description="Whether HTTP requests always need a key, even on loopback and in a namespace without keys"
     )
     trusted_proxies: Listed = Field(
-        (), description="Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas"
+        (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, comma-separated"
     )
-    cors_origins: Listed = Field(
-        (), description="Origins whose pages may call over HTTP from a browser, separated by commas; * for all"
-    )
+    cors_origins: Listed = Field((), description="Origins allowed to call from a browser, comma-separated; * for all")
     redis_url: SecretStr | None = Field(None, description="Optional Redis or Valkey for short-term buffers")
     stm_strategy: Literal["sliding_window", "token_threshold"] = Field(
         "sliding_window",
         validation_alias=AliasChoices("RECOLLECT_STM_STRATEGY", "STM_STRATEGY"),
-        description="What keeps short-term windows small: the last messages, or a summary of the oldest",
+        description="How a short-term window is kept small: keep the last messages, or summarise the oldest",
     )
     stm_max_messages: int = Field(
         50,
         ge=1,
         validation_alias=AliasChoices("RECOLLECT_STM_MAX_MESSAGES", "STM_MAX_MESSAGES"),
-        description="Messages of a sliding window",
+        description="Messages in a sliding window",
     )
     fidelity_threshold: float = Field(
-        0.5, ge=0, le=1, description="Information density below which an insight carries a warning"
+        0.5, ge=0, le=1, description="Information density below which an insight gets a warning"
     )
     stm_max_tokens: int = Field(
         4000,
         ge=1,
         validation_alias=AliasChoices("RECOLLECT_STM_MAX_TOKENS", "STM_MAX_TOKENS"),
-        description="Tokens above which the oldest messages of a window are summarised",
+        description="Tokens in a window above which its oldest messages are summarised",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
-    log_format: Literal["text", "json"] = Field("text", description="'json' writes one object a line")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Minimum severity to log")
+    log_format: Literal["text", "json"] = Field("text", description="'json' writes one object per line")
 
     @property
     def usable_providers(self) -> frozenset[str]:
-        """Providers that can be asked: those with a key, or with an address of one's own, which may want none."""
+        """Providers with an API key, or with a base URL, which may not need a key."""
         known = {
             "openai": self.openai_api_key or self.openai_base_url,
             "anthropic": self.anthropic_api_key or self.anthropic_base_url,
@@ -168,21 +168,21 @@ class Settings(BaseSettings):
             try:
                 ipaddress.ip_network(each)
             except ValueError:
-                raise ValueError("write addresses or networks, as in 127.0.0.1, 10.0.0.0/8") from None
+                raise ValueError("write addresses or networks, such as 127.0.0.1,10.0.0.0/8") from None
         return value
 
     @field_validator("cors_origins")
     @classmethod
     def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(each != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]{0,30}://[^/\s]+", each) for each in value):
-            raise ValueError("write origins, as in https://app.example.org, without a path; or *")
+            raise ValueError("write origins without a path, such as https://app.example.org, or *")
         return value
 
     _namespace_is_usable = field_validator("namespace")(checks.namespace)
 
 
 def _refuse_misspelt() -> None:
-    """A variable that nobody reads is a wish that nobody hears: someone may believe to write to another database."""
+    """Reject unknown variables: a typo could select the wrong database."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
@@ -190,7 +190,7 @@ def _refuse_misspelt() -> None:
 
 
 def _variable(place: str) -> str:
-    """The variable that a setting came from; one with several names is told by the first of them."""
+    """The variable a setting came from; the first that is set if it has several names."""
     for field in Settings.model_fields.values():
         alias = field.validation_alias
         if isinstance(alias, AliasChoices) and place in alias.choices:
@@ -199,7 +199,7 @@ def _variable(place: str) -> str:
 
 
 def load() -> Settings:
-    """The settings of this process's environment; what is wrong is named, and values are not repeated."""
+    """Settings from the environment. Errors name the variable but do not repeat its value."""
     _refuse_misspelt()
     try:
         return Settings()
@@ -207,4 +207,4 @@ def load() -> Settings:
         faults = "; ".join(
             f"{_variable(str(e['loc'][0]))}: {e['msg'].removeprefix('Value error, ')}" for e in problem.errors()
         )
-        raise Misconfigured(f"Settings in the environment are not usable. {faults}") from None
+        raise Misconfigured(f"Invalid settings in the environment. {faults}") from None

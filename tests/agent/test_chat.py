@@ -56,7 +56,7 @@ def test_a_conversation_at_a_pipe(tmp_path: Path) -> None:
     assert "tea: Steep it" in result.stdout
     assert "/quit " in result.stdout
     assert '"mode": "curated"' in result.stdout
-    assert "There is no such command" in result.stderr
+    assert "Unknown command" in result.stderr
     assert "There is no skill 'coffee'. Known are: tea." in result.stderr
     sessions = [path.read_text() for path in (tmp_path / "sessions").iterdir()]
     assert len(sessions) == 2
@@ -119,7 +119,7 @@ def test_a_session_goes_on_after_its_first_prompt_failed(tmp_path: Path) -> None
     assert [text for text in visible if text] == ["Hello", "Again", "Back."]
     assert result.stderr.count(f"Session {session.stem}") == 1
     assert [message["content"] for message in wire.requests[1]["body"]["messages"][1:]] == ["Hello", "Again"]
-    assert "The answer was cut at the limit of its length" in result.stderr
+    assert "The answer was cut off at its length limit" in result.stderr
 
 
 def test_commands_that_fail_and_prompts_with_a_slash_do_not_end_the_chat(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_at_a_terminal_the_user_sees_what_is_waited_for_and_may_stop_it(tmp_path
             assert "Asking the memory gateway ..." in seen
             assert "Memory holds nothing on this yet." in seen
             process.send_signal(signal.SIGINT)
-            assert "The answer is kept; the memory gateway may not have it." in read_until(ours, "\n> ")
+            assert "The answer is saved, but may not have reached the memory gateway." in read_until(ours, "\n> ")
             os.write(ours, b"/quit\n")
             assert process.wait(timeout=30) == 0
         hold.set()
@@ -215,7 +215,7 @@ def test_at_a_terminal_every_way_out_is_clean(tmp_path: Path, leave: str) -> Non
     ) as process:
         os.close(theirs)
         seen = read_until(ours, "> ")
-        assert "A new session. The model is offline." in seen
+        assert "New session. Model: offline." in seen
         os.write(ours, b"remember that tea is hot\n")
         assert "Added to MEMORY.md" in read_until(ours, "\n> ")
         if leave == "Ctrl-C":

@@ -42,8 +42,8 @@ def test_doctor_says_that_everything_needed_is_there(settings: Settings) -> None
     assert result.returncode == 0, result.stdout + result.stderr
     assert "ok       database   embedded, in " in result.stdout
     assert "pgvector 0.8" in result.stdout
-    assert "row-level security binds this role" in result.stdout
-    assert "Everything needed is there." in result.stdout
+    assert "row-level security applies to this role" in result.stdout
+    assert "Everything required is present." in result.stdout
 
 
 def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(
@@ -68,7 +68,7 @@ def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another account")
 def test_doctor_tells_root_whose_programs_can_reach_the_server(settings: Settings) -> None:
     result = run("doctor")
-    assert re.search(r"note +account +you are root, and the server runs as nobody", result.stdout), result.stdout
+    assert re.search(r"note +account +you are root, so the server runs as nobody", result.stdout), result.stdout
 
 
 def test_doctor_exits_with_one_and_says_what_is_missing_without_the_password(

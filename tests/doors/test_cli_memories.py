@@ -29,7 +29,7 @@ async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, 
     async with engine.database.transaction(namespace) as tx:
         await engine.memories._supersede(tx, [old], new)
     undone = await in_thread(recollect, "undo", str(old.id))
-    assert (undone.returncode, undone.stdout) == (0, "Back in force: Ann lives in Berlin.\n")
+    assert (undone.returncode, undone.stdout) == (0, "Restored: Ann lives in Berlin.\n")
     listed = (await in_thread(recollect, "list", "--user", "ann")).stdout
     assert str(old.id) in listed
     assert "Ann lives in Lisbon." in listed

@@ -36,7 +36,7 @@ def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings:
 def test_a_text_that_is_there_is_not_stored_again_and_recall_shows_what_says_the_same(settings: Settings) -> None:
     first = run("remember", "Owls hoot.").stdout.strip()
     again = run("remember", "Owls hoot.")
-    assert (again.stdout.strip(), again.stderr.strip()) == (first, "It was known already: nothing was added.")
+    assert (again.stdout.strip(), again.stderr.strip()) == (first, "Already known: nothing was added.")
     twin = run("remember", "owls hoot!").stdout.strip()
     shown = run("recall", "owls").stdout
     assert any(f"The same: document:{other}" in shown for other in (first, twin))
@@ -66,12 +66,12 @@ async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engi
     await say_all(engine, namespace, "ann", "Grandmother's recipe needs two eggs.", "The boat was sold in May.")
     shown = (await in_thread(run, "recall", "How many eggs?", "--explain")).stdout
     assert "Grandmother's recipe needs two eggs." in shown
-    assert "rank by words 1" in shown
-    assert "2 passage(s) are found by their words only so far" in shown
-    assert (await in_thread(run, "index")).stdout == f"2 passage(s) of namespace '{namespace}' wait to be indexed.\n"
+    assert "keyword rank 1" in shown
+    assert "2 passage(s) wait to be embedded" in shown
+    assert (await in_thread(run, "index")).stdout == f"2 passage(s) in namespace '{namespace}' wait to be embedded.\n"
     indexed = await in_thread(run, "index", "--wait")
     assert indexed.returncode == 0, indexed.stderr
-    assert "Indexed. 0 passage(s) wait." in indexed.stdout
+    assert "Done. 0 passage(s) wait to be embedded." in indexed.stdout
     found = json.loads((await in_thread(run, "recall", "Which vessel changed hands?", "--json", "--explain")).stdout)
     assert found["memories"][0]["text"] == "The boat was sold in May."
     assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
@@ -111,7 +111,7 @@ def test_a_benchmark_names_the_line_that_is_wrong_and_the_file_it_cannot_write(
     questions.write_text('{"conversation": "c1", "id": "q"}')
     result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(tmp_path / "run.jsonl"))
     assert result.returncode == 2
-    assert "line 1 must be an object with the texts conversation, id, question" in result.stderr
+    assert "line 1 must be an object with the string fields conversation, id, question" in result.stderr
     result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(tmp_path / "none" / "run.jsonl"))
     assert result.returncode == 2
     assert "No such file" in result.stderr

@@ -44,12 +44,12 @@ async def test_a_switch_is_told_and_the_next_command_searches_by_the_new_model(
     env = os.environ | provider.environment()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as switching:
         assert switching.stdout is not None
-        assert next((line for line in switching.stdout if "You may leave now" in line), None) is not None
+        assert next((line for line in switching.stdout if "You can stop here" in line), None) is not None
         switching.send_signal(signal.SIGINT)
         switching.communicate(timeout=60)
     assert switching.returncode == 130
     status = run("embeddings", "status", **provider.environment()).stdout
-    assert f"searches ask {OPENAI}" in status
+    assert f": {OPENAI}." in status
     assert "left over" in status
     found = run("recall", "When does the ferry leave?", **provider.environment()).stdout
     assert "The ferry leaves at nine." in found
@@ -61,7 +61,7 @@ async def test_a_switch_is_told_and_the_next_command_searches_by_the_new_model(
 def test_a_model_in_use_is_left_as_it_is(settings: Settings, namespace: str) -> None:
     result = run("embeddings", "switch", "local")
     assert result.returncode == 0, result.stderr
-    assert f"Namespace '{namespace}' is with all-MiniLM-L6-v2-onnx-int8 already." in result.stdout
+    assert f"Namespace '{namespace}' already uses all-MiniLM-L6-v2-onnx-int8." in result.stdout
 
 
 def test_another_model_and_a_missing_key_are_one_sentence(settings: Settings) -> None:
@@ -79,7 +79,7 @@ async def test_what_cannot_be_embedded_now_is_stored_all_the_same(
     provider.answer = lambda asked: Failure(400, message="Not today.")
     stored = run("remember", "Otters hold hands.", RECOLLECT_EMBEDDING_MODEL=OPENAI, **provider.environment())
     assert stored.returncode == 0, stored.stderr
-    assert "found by its words only so far" in stored.stderr
+    assert "only keyword search finds it so far" in stored.stderr
     assert "Otters hold hands." in run("recall", "otters").stdout
 
 

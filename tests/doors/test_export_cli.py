@@ -49,7 +49,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
 
     moved = run(new, "import", "-", given=file.read_bytes())
     assert moved.returncode == 0, moved.stderr
-    assert f"Namespace '{namespace}': 1 imported, 0 already there, 0 refused." in moved.stdout.decode()
+    assert f"Namespace '{namespace}': 1 imported, 0 already there, 0 rejected." in moved.stdout.decode()
     assert b"The ferry to Naxos" in run(new, "recall", "When does the ferry leave?").stdout
     assert run(new, "export").stdout == file.read_bytes()
 
@@ -57,7 +57,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
     damaged = run(new, "import", file, "--namespace", "another")
     assert damaged.returncode == 1
     assert b"line 3: kind is 'the end'" in damaged.stderr
-    assert b"Namespace 'another': 1 imported, 0 already there, 2 refused." in damaged.stdout
+    assert b"Namespace 'another': 1 imported, 0 already there, 2 rejected." in damaged.stdout
     assert b"Traceback" not in again.stderr + damaged.stderr
 
 

@@ -54,7 +54,7 @@ async def test_a_dry_run_counts_and_nothing_goes(talks: Engine, namespace: str) 
     result = await in_thread(run, "--user", "ann", "--dry-run")
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
-        "user:ann: would go",
+        "user:ann: would be forgotten",
         "           3  messages",
         "           4  passages",
         "           1  resources",
@@ -67,7 +67,7 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
     refused = await in_thread(run, "--user", "ann")
     assert refused.returncode == 2
     assert "3  messages" in refused.stderr
-    assert "Nothing was forgotten: there is no terminal to ask on. Say --yes" in refused.stderr
+    assert "Nothing was deleted: no terminal to confirm on. Use --yes" in refused.stderr
     assert len(await said(talks, namespace)) == 4
     done = await in_thread(run, "--user", "ann", "--yes", "--json")
     assert done.returncode == 0, done.stderr
@@ -96,7 +96,7 @@ async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:
 async def test_an_item_goes_by_the_id_that_recall_shows(talks: Engine, namespace: str) -> None:
     (owl, *_) = (await talks.recall.recall(namespace, "owls hoot")).memories
     for name in (owl.id, f"{owl.kind}:{owl.id}"):
-        assert f"message:{owl.id}: would go" in (await in_thread(run, name, "--dry-run")).stdout
+        assert f"message:{owl.id}: would be forgotten" in (await in_thread(run, name, "--dry-run")).stdout
     assert (await in_thread(run, owl.id, "--yes")).returncode == 0
     assert "Owls hoot." not in await said(talks, namespace)
 
@@ -105,7 +105,7 @@ async def test_an_insight_that_others_have_a_part_in_is_named(talks: Engine, nam
     numbers = [message.seq for message in await talks.cognition.raw(namespace)]
     insight = (await talks.cognition.compress(namespace, "Animals.", numbers)).insight.id
     result = await in_thread(run, "--user", "ann", "--yes")
-    assert f"Made from this and from what others said, so they stay: insight:{insight}" in result.stdout
+    assert f"Kept, because they also come from other users' messages: insight:{insight}" in result.stdout
 
 
 async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace: str) -> None:
@@ -122,14 +122,14 @@ async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace
 def test_exactly_one_thing_is_to_be_forgotten(settings: Settings, arguments: tuple[str, ...]) -> None:
     result = run(*arguments, "--yes")
     assert result.returncode == 2
-    assert "Say what to forget: one ID, or one of --session, --user, --whole-namespace." in result.stderr
+    assert "Name one thing to forget: an ID, --session, --user or --whole-namespace." in result.stderr
 
 
 async def test_twins_are_named_and_go_when_asked(engine: Engine, namespace: str) -> None:
     first, second = [(await engine.remember.text(namespace, text)).id for text in ("Owls hoot.", "Owls hoot!")]
     counted = await in_thread(run, f"document:{first}", "--dry-run")
     assert counted.returncode == 0, counted.stderr
-    assert counted.stdout.splitlines()[-1] == f"Say the same and stay, unless you add --twins: document:{second}"
+    assert counted.stdout.splitlines()[-1] == f"Duplicates that stay unless you add --twins: document:{second}"
     gone = await in_thread(run, f"document:{first}", "--twins", "--yes", "--json")
     receipt = json.loads(gone.stdout)
     assert (receipt["rows"], receipt["twins_left"]) == ({"documents": 2, "passages": 2}, [])

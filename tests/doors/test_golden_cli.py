@@ -54,7 +54,7 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
         {"query": "to be judged"},
     ]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert ok("import", str(file)) == f"The golden set has 2 queries of {file}: 2 new, 0 changed, 0 as before.\n"
+    assert ok("import", str(file)) == f"Imported 2 queries from {file}: 2 new, 0 changed, 0 unchanged.\n"
 
     listed = json.loads(ok("list", "--json"))
     assert [(query["query"], query["expect"], query["type"]) for query in listed] == [
@@ -90,10 +90,10 @@ async def test_a_golden_set_is_made_measured_and_found_to_drift(engine: Engine, 
     again = await in_thread(run, "add", "train to Lisbon")
     assert (again.stdout, again.stderr) == (
         first,
-        f"It was there already, and expects {stored[0]}, {stored[1]}, {stored[3]} as before.\n",
+        f"Already in the golden set; it still expects {stored[0]}, {stored[1]}, {stored[3]}.\n",
     )
     assert (await in_thread(run, "add", "train to Lisbon", "--expect", str(stored[3]))).stderr == (
-        f"It was there already: it expected {stored[0]}, {stored[1]}, {stored[3]}, and expects {stored[3]} now.\n"
+        f"Already in the golden set; it expected {stored[0]}, {stored[1]}, {stored[3]} and now expects {stored[3]}.\n"
     )
     changed = json.loads(ok("add", "train to Lisbon", "--expect", "none", "--json"))[0]
     assert (changed["expect"], changed["change"], changed["expected_before"]) == ([], "changed", stored[3:])
@@ -150,7 +150,7 @@ def test_bad_commands_are_one_sentence_and_an_exit_code(engine: Engine, tmp_path
     empty = tmp_path / "empty.jsonl"
     empty.write_text("\n")
     for arguments, code, sentence in (
-        (("add", "tea", "--expect", "one"), 2, "--expect takes the ids of insights"),
+        (("add", "tea", "--expect", "one"), 2, "--expect takes ids of insights"),
         (("add", "tea", "--expect", "1"), 1, "expect names insights that are not stored here: 1"),
         (("import", str(bad)), 2, "bad.jsonl line 2 must be an object with query"),
         (("import", str(worse)), 2, "worse.jsonl line 3: query is empty"),

@@ -37,7 +37,7 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
     listed = await in_thread(run, "keys", "list")
     assert listed.returncode == 0
     assert listed.stdout.startswith(credential.key_id)
-    assert f"Keys of the namespace {namespace}:" in listed.stderr
+    assert f"Keys of namespace {namespace}:" in listed.stderr
     assert "in use" in listed.stdout
     assert "a laptop" in listed.stdout
     assert secret.rpartition("_")[2] not in listed.stdout + listed.stderr
@@ -71,7 +71,7 @@ async def test_the_namespace_option_says_whose_keys_are_meant(engine: Engine, na
     assert credential.namespace == other
     own = await in_thread(run, "keys", "list")
     assert own.stdout == ""
-    assert f"There are no keys in the namespace {namespace}:" in own.stderr
+    assert f"Namespace {namespace} has no keys." in own.stderr
     assert f"{other} (1)" in own.stderr or " and more. " in own.stderr  # of a database with many namespaces
     assert credential.key_id in (await in_thread(run, "keys", "list", "--namespace", other)).stdout
     assert (await in_thread(run, "keys", "revoke", credential.key_id)).returncode == 1
@@ -93,7 +93,7 @@ async def test_beyond_loopback_a_server_wants_a_key_first(server: Lease, setting
         place = {"RECOLLECT_DATABASE_URL": url(server.connection, database)}
         refused = await in_thread(run, "serve", "--host", "0.0.0.0", "--port", "0", **place)
         assert refused.returncode == 1
-        assert "does not bind to 0.0.0.0 without keys" in refused.stderr
+        assert "does not bind to 0.0.0.0 without a key" in refused.stderr
         assert "`recollect keys create`" in refused.stderr
         key = (await in_thread(run, "keys", "create", **place)).stdout.strip()
         with serving("--host", "0.0.0.0", **place) as (address, _):

@@ -52,7 +52,7 @@ async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: En
     shown = {line[:14].strip(): line[14:].strip() for line in table.stdout.splitlines()}
     assert re.fullmatch(r"2   about [\d.]+ [kM]B", shown["messages"])
     assert shown["new messages"] == "2 in the last minute, 2 in the last hour, 2 in the last day"
-    assert shown["indexer"].startswith("2 passage(s) wait, the oldest for ")
+    assert shown["indexer"].startswith("2 passage(s) wait to be embedded, the oldest for ")
     assert shown["LLM budget"] == "1,234 of 1,000,000 tokens today (UTC), judges 1,234"
     assert shown["keys"] == "1 of the namespace, 0 of gateway users"
     assert table.stdout.endswith("Nothing needs attention.\n")

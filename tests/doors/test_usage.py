@@ -31,9 +31,7 @@ async def spend(engine: Engine, namespace: str, feature: str, used: Tokens) -> N
 def test_nothing_asked_is_nothing_shown(settings: Settings, namespace: str) -> None:
     shown = run("usage")
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout == (
-        f"Nothing was asked of a provider.\nNamespace '{namespace}' has spent 0 of 1,000,000 tokens today (UTC).\n"
-    )
+    assert shown.stdout == (f"No LLM usage.\nNamespace '{namespace}' has used 0 of 1,000,000 tokens today (UTC).\n")
 
 
 async def test_usage_is_shown_by_day_feature_and_model(engine: Engine, namespace: str) -> None:

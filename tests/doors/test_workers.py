@@ -112,7 +112,7 @@ def test_workers_that_cannot_live_are_given_up_with_a_sentence(settings: Setting
     program = [sys.executable, "-m", "tests.doors.short_lived"]
     result = subprocess.run(program, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2])
     assert result.returncode == 1
-    assert "A server process ended at once with code 7" in result.stderr
+    assert "A server process exited at start-up with code 7" in result.stderr
     assert "Traceback" not in result.stderr
     assert "all of them serve" not in result.stdout
 

@@ -31,7 +31,7 @@ class _KindOption(click.Option):
 def cli() -> None:
     """Recollect: memory for AI agents.
 
-    Works with no configuration: an embedded PostgreSQL starts by itself and stops when nobody uses it.
+    Works with no configuration: an embedded PostgreSQL starts on first use and stops when nothing uses it.
     Settings are environment variables with the prefix RECOLLECT_, for example RECOLLECT_DATABASE_URL.
     """
 
@@ -41,24 +41,24 @@ def cli() -> None:
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="Port to bind; 0 takes a free one.  [default: 8000, or RECOLLECT_PORT]",
+    help="Port to bind; 0 picks a free one.  [default: 8000, or RECOLLECT_PORT]",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Server processes.")
 @click.option(
-    "--toolsets", help="MCP tools to offer: core, context, cognitive, golden, working, by commas.  [default: all]"
+    "--toolsets", help="MCP tools to offer, comma-separated: core, context, cognitive, golden, working.  [default: all]"
 )
-@click.option("--require-key", is_flag=True, help="Let nobody in without a key, also on loopback.")
+@click.option("--require-key", is_flag=True, help="Require a key for every request, even on loopback.")
 def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
-    """Start the server, REST and MCP on one port, and the embedded database if no other is set."""
+    """Start the server: REST and MCP on one port, with the embedded database unless another is configured."""
     from recollect.doors.cli.serving.serve import run
 
     run(host, port, workers, toolsets, require_key)
 
 
 @cli.command()
-@click.option("--keep", is_flag=True, help="Keep what was remembered, and say how to look at it.")
+@click.option("--keep", is_flag=True, help="Keep what the demo stored and print how to look at it.")
 def demo(keep: bool) -> None:
-    """Play a short story through several doors and recall it, in a namespace of its own that is forgotten again."""
+    """Store a short story over the library, MCP and REST, recall it, and delete it again."""
     from recollect.doors.cli.demo.play import run
 
     if not run(keep):
@@ -67,20 +67,20 @@ def demo(keep: bool) -> None:
 
 @cli.group()
 def keys() -> None:
-    """Make, list and revoke the keys with which clients come in over HTTP.
+    """Create, list and revoke API keys for HTTP clients.
 
-    On loopback a namespace without keys is open to whoever can reach this machine; with a key it is not.
+    A namespace without keys is open to every process on this machine. Once it has a key, every request needs one.
     """
 
 
-_NAMESPACE = click.option("--namespace", help="Whose memory the key opens.  [default: default, or RECOLLECT_NAMESPACE]")
+_NAMESPACE = click.option("--namespace", help="Namespace the key opens.  [default: default, or RECOLLECT_NAMESPACE]")
 
 
 @keys.command("create")
 @_NAMESPACE
-@click.option("--label", help="What the key is for, to know it again in the list.")
+@click.option("--label", help="What the key is for; `recollect keys list` shows it.")
 def create_key(namespace: str | None, label: str | None) -> None:
-    """Make a key and print it, this once."""
+    """Create a key and print it. It is not shown again."""
     from recollect.doors.cli.operating import keys
 
     keys.create(namespace, label)
@@ -89,7 +89,7 @@ def create_key(namespace: str | None, label: str | None) -> None:
 @keys.command("list")
 @_NAMESPACE
 def list_keys(namespace: str | None) -> None:
-    """Show the keys of a namespace, without their secrets."""
+    """List the keys of a namespace, without their secrets."""
     from recollect.doors.cli.operating import keys
 
     keys.show(namespace)
@@ -99,7 +99,7 @@ def list_keys(namespace: str | None) -> None:
 @_NAMESPACE
 @click.argument("key_id")
 def revoke_key(namespace: str | None, key_id: str) -> None:
-    """Make the key KEY_ID useless; running servers notice within two seconds."""
+    """Revoke the key KEY_ID. Running servers reject it within two seconds."""
     from recollect.doors.cli.operating import keys
 
     keys.revoke(namespace, key_id)
@@ -107,11 +107,11 @@ def revoke_key(namespace: str | None, key_id: str) -> None:
 
 @cli.command()
 @click.option(
-    "--toolsets", help="Tools to offer: core, context, cognitive, golden, working, by commas.  [default: all]"
+    "--toolsets", help="Tools to offer, comma-separated: core, context, cognitive, golden, working.  [default: all]"
 )
-@click.option("--describe", is_flag=True, help="Print the tools and what their schemas cost in tokens, and leave.")
+@click.option("--describe", is_flag=True, help="Print the tools and the token cost of their schemas, then exit.")
 def mcp(toolsets: str | None, describe: bool) -> None:
-    """Speak MCP over standard input and output: the command for desktop clients and coding agents."""
+    """Run an MCP server over standard input and output, for desktop clients and coding agents."""
     from recollect.doors.cli.serving import mcp as command
 
     command.describe(toolsets) if describe else command.run(toolsets)
@@ -119,9 +119,9 @@ def mcp(toolsets: str | None, describe: bool) -> None:
 
 @cli.command()
 @click.argument("text")
-@click.option("--user", help="Whose memory it is: a fact that `recollect memories` lists. Otherwise nobody's.")
+@click.option("--user", help="Store it as a long-term memory of this user, listed by `recollect memories list`.")
 def remember(text: str, user: str | None) -> None:
-    """Store TEXT, to be recalled later. Prints its id. With - the text is read from standard input."""
+    """Store TEXT and print its id. Use - to read the text from standard input."""
     from recollect.doors.cli.memories import remember_recall as memory
 
     memory.remember(sys.stdin.read() if text == "-" else text, user)
@@ -129,17 +129,17 @@ def remember(text: str, user: str | None) -> None:
 
 @cli.command()
 @click.argument("question")
-@click.option("--user", help="Only what belongs to this user.")
-@click.option("--session", help="Only what was said in this session.")
+@click.option("--user", help="Only this user's items.")
+@click.option("--session", help="Only messages of this session.")
 @click.option("--kind", "kinds", cls=_KindOption, multiple=True)
-@click.option("--top-k", type=int, default=10, show_default=True, help="How many memories at most.")
-@click.option("--token-budget", type=int, help="Stop before the texts together exceed so many tokens.")
+@click.option("--top-k", type=int, default=10, show_default=True, help="Maximum number of results.")
+@click.option("--token-budget", type=int, help="Maximum number of tokens of all texts together.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--explain", is_flag=True, help="Show the parts of every score.")
+@click.option("--explain", is_flag=True, help="Show how each score is made up.")
 def recall(question: str, **options: Any) -> None:
-    """Recall what answers QUESTION, by words and by meaning together, the best first.
+    """Search memory for QUESTION, by keyword and semantic search combined, best match first.
 
-    The scores put one answer in order; between two questions they say nothing.
+    Scores rank the results of one question; do not compare them between questions.
     """
     from recollect.doors.cli.memories import remember_recall as memory
 
@@ -148,17 +148,17 @@ def recall(question: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("item_id", metavar="[ID]", required=False)
-@click.option("--session", help="Everything of this session.")
-@click.option("--user", help="Everything that is known to be of this user.")
-@click.option("--whole-namespace", metavar="NAME", help="Everything in the namespace of this name, keys included.")
-@click.option("--twins", is_flag=True, help="With an ID: also the items that say the same, which recall shows as one.")
-@click.option("--dry-run", is_flag=True, help="Only count what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--session", help="Everything in this session.")
+@click.option("--user", help="Everything that belongs to this user.")
+@click.option("--whole-namespace", metavar="NAME", help="Everything in this namespace, including its keys.")
+@click.option("--twins", is_flag=True, help="With an ID: also delete duplicates, which recall shows as one result.")
+@click.option("--dry-run", is_flag=True, help="Count what would be deleted; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
 def forget(item_id: str | None, **options: Any) -> None:
-    """Forget for good what ID names (insight:12, or as recall shows it), or all of a session, user or namespace.
+    """Permanently delete one item (ID as recall prints it, such as insight:12), or a session, user or namespace.
 
-    Shows first what would go, and asks. Prints a receipt. Stopped or killed, the same command goes on where it was.
+    Lists what will be deleted, asks for confirmation, and prints a receipt. If interrupted, run it again to continue.
     """
     from recollect.doors.cli.memories.forget import run
 
@@ -166,25 +166,25 @@ def forget(item_id: str | None, **options: Any) -> None:
 
 
 @cli.command()
-@click.option("--wait", is_flag=True, help="Return when nothing is left to do, with a progress bar.")
+@click.option("--wait", is_flag=True, help="Embed them now, with a progress bar, and return when done.")
 def index(wait: bool) -> None:
-    """Give stored passages their meaning. Servers do this by themselves; this helps with a large backlog."""
+    """Show how many passages wait to be embedded; --wait embeds them. A running server does this on its own."""
     from recollect.doors.cli.operating.index import run
 
     run(wait)
 
 
 @cli.command()
-@click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="The agent's JSON configuration.")
+@click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="JSON configuration file of the agent.")
 @click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of MEMORY.md, USER.md, sessions and skills.  [default: as configured, or the configuration's folder]",
+    help="Folder with MEMORY.md, USER.md, sessions and skills.  [default: as configured, or the folder of --config]",
 )
-@click.option("--session", help="Go on in this session, or begin one of this name.  [default: a new one]")
-@click.option("--message", help="Say this, print the answer, and leave.")
+@click.option("--session", help="Session to continue or to create under this id.  [default: a new one]")
+@click.option("--message", help="Send one message, print the answer and exit.")
 def chat(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
-    """Talk to an agent that remembers. Without a configuration it answers offline, from memory alone."""
+    """Chat with an agent that remembers. Without a configuration it works offline and answers from memory only."""
     from recollect.doors.cli.serving.chat import run
 
     run(config, workspace, session, message)
@@ -192,16 +192,16 @@ def chat(config: Path | None, workspace: Path | None, session: str | None, messa
 
 @cli.group()
 def memories() -> None:
-    """Look at long-term memories, what happened to them, and undo what a newer one replaced."""
+    """List long-term memories, show their history, and restore ones that were superseded."""
 
 
 @memories.command("list")
-@click.option("--user", help="Only what belongs to this user.")
-@click.option("--agent", help="Only what belongs to this agent.")
-@click.option("--session", help="Only what belongs to this session.")
-@click.option("--limit", type=int, default=20, show_default=True, help="How many at most.")
+@click.option("--user", help="Only this user's items.")
+@click.option("--agent", help="Only this agent's memories.")
+@click.option("--session", help="Only this session's memories.")
+@click.option("--limit", type=int, default=20, show_default=True, help="Maximum number of memories.")
 def list_memories(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
-    """Show memories, newest first."""
+    """List memories, newest first."""
     from recollect.doors.cli.memories import memories
 
     memories.show(user, agent, session, limit)
@@ -210,7 +210,7 @@ def list_memories(user: str | None, agent: str | None, session: str | None, limi
 @memories.command("history")
 @click.argument("memory_id")
 def memory_history(memory_id: str) -> None:
-    """Show what happened to the memory MEMORY_ID, also if it is deleted."""
+    """Show the history of the memory MEMORY_ID, even if it was deleted."""
     from recollect.doors.cli.memories import memories
 
     memories.history(memory_id)
@@ -219,7 +219,7 @@ def memory_history(memory_id: str) -> None:
 @memories.command("undo")
 @click.argument("memory_id")
 def undo_memory(memory_id: str) -> None:
-    """Bring back the memory MEMORY_ID, which a newer one superseded."""
+    """Restore the memory MEMORY_ID, which a newer one superseded."""
     from recollect.doors.cli.memories import memories
 
     memories.undo(memory_id)
@@ -227,7 +227,7 @@ def undo_memory(memory_id: str) -> None:
 
 @cli.group()
 def golden() -> None:
-    """Measure hybrid search on queries whose answers are known, and see it drift."""
+    """Measure search precision on queries with known answers, and detect drift."""
 
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -239,14 +239,14 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     "--expect",
     "expected",
     multiple=True,
-    help="Ids of insights it should find: 12,15. May be repeated; `none` takes its expectations away.",
+    help="Ids of the insights it should find, such as 12,15. May be repeated; `none` clears the list.",
 )
 @_AS_JSON
 def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
-    """Add QUERY to the golden set and print its id; one that is there already gets the new expectation.
+    """Add QUERY to the golden set, or update its expected insights, and print its id.
 
-    Without --expect a query that is there already keeps what it expects; a new one is there to be judged, and is not
-    measured.
+    Without --expect, an existing query keeps its expected insights; a new one has none and is not measured until it
+    does.
     """
     from recollect.doors.cli.memories import golden
 
@@ -257,7 +257,7 @@ def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_AS_JSON
 def import_golden(file: Path, as_json: bool) -> None:
-    """Add the queries of FILE, all or none. It is JSON Lines: {"query": "...", "expect": [12, 15]}."""
+    """Add the queries in FILE, all or none. Each line is {"query": "...", "expect": [12, 15]}."""
     from recollect.doors.cli.memories import golden
 
     golden.import_file(file, as_json)
@@ -267,7 +267,7 @@ def import_golden(file: Path, as_json: bool) -> None:
 @click.argument("query_id", type=int)
 @_AS_JSON
 def accept_judgements(query_id: int, as_json: bool) -> None:
-    """Let the query QUERY_ID expect what both judges found relevant, beside what it expects already."""
+    """Add the documents that both judges found relevant to what the query QUERY_ID expects."""
     from recollect.doors.cli.memories import golden
 
     golden.accept(query_id, as_json)
@@ -276,7 +276,7 @@ def accept_judgements(query_id: int, as_json: bool) -> None:
 @golden.command("list")
 @_AS_JSON
 def list_golden(as_json: bool) -> None:
-    """Show the golden set."""
+    """List the queries of the golden set."""
     from recollect.doors.cli.memories import golden
 
     golden.show(as_json)
@@ -285,20 +285,20 @@ def list_golden(as_json: bool) -> None:
 @golden.command("remove")
 @click.argument("query_id", type=int)
 def remove_golden(query_id: int) -> None:
-    """Take the query QUERY_ID out of the golden set, with what judges said of it."""
+    """Remove the query QUERY_ID and its judgements from the golden set."""
     from recollect.doors.cli.memories import golden
 
     golden.remove(query_id)
 
 
 @golden.command("run")
-@click.option("--new-baseline", is_flag=True, help="Hold this and later runs to the precision of this one.")
+@click.option("--new-baseline", is_flag=True, help="Make this run the baseline.")
 @_AS_JSON
 def run_golden(new_baseline: bool, as_json: bool) -> None:
-    """Measure precision at 5. The first run of a query sets its baseline; one run a day is kept, the last.
+    """Measure precision at 5. A query's first run sets its baseline; the last run of each day is kept.
 
-    Exits with 3 if precision is more than 5 % below the baseline, on the queries that both have with the same
-    expectations. Nothing is run while the embedding model cannot be asked.
+    Exits with 3 if precision is more than 5 % below the baseline, compared on queries whose expected insights are
+    unchanged. Does not run while the embedding model is unavailable.
     """
     from recollect.doors.cli.memories import golden
 
@@ -307,11 +307,11 @@ def run_golden(new_baseline: bool, as_json: bool) -> None:
 
 
 @golden.command("plot")
-@click.option("--days", type=int, default=90, show_default=True, help="How many daily runs at most.")
-@click.option("--svg", "image", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture to this file.")
+@click.option("--days", type=int, default=90, show_default=True, help="Maximum number of daily runs.")
+@click.option("--svg", "image", type=click.Path(dir_okay=False, path_type=Path), help="Also write it to an SVG file.")
 @_AS_JSON
 def plot_golden(days: int, image: Path | None, as_json: bool) -> None:
-    """Draw the trend of the daily runs."""
+    """Plot the precision of the daily runs."""
     from recollect.doors.cli.memories import golden
 
     golden.plot(days, image, as_json)
@@ -321,7 +321,7 @@ def plot_golden(days: int, image: Path | None, as_json: bool) -> None:
 @click.argument("query_id", type=int)
 @_AS_JSON
 def golden_judgements(query_id: int, as_json: bool) -> None:
-    """Show every score that the two judges gave to documents for the query QUERY_ID."""
+    """Show every score the two judges gave for the query QUERY_ID."""
     from recollect.doors.cli.memories import golden
 
     golden.judgements(query_id, as_json)
@@ -329,15 +329,15 @@ def golden_judgements(query_id: int, as_json: bool) -> None:
 
 @cli.group()
 def embeddings() -> None:
-    """Which model gives memories their meaning, and the move to another."""
+    """Show the embedding model, or switch to another."""
 
 
 @embeddings.command("switch")
 @click.argument("model")
 def switch_embeddings(model: str) -> None:
-    """Embed everything anew with MODEL, local or openai:text-embedding-3-small, then switch at once.
+    """Re-embed everything with MODEL (local or openai:text-embedding-3-small), then switch to it.
 
-    Searches go on with the old model meanwhile. Stopped or killed, the same command goes on where it was.
+    Searches use the old model until then. If interrupted, run it again to continue.
     """
     from recollect.doors.cli.operating.embeddings import switch
 
@@ -346,17 +346,17 @@ def switch_embeddings(model: str) -> None:
 
 @embeddings.command("status")
 def embeddings_status() -> None:
-    """Show the model in use, the one being moved to, and how many vectors there are of each."""
+    """Show the model in use, the one a switch is moving to, and the number of vectors of each."""
     from recollect.doors.cli.operating.embeddings import status
 
     status()
 
 
 @cli.command()
-@click.option("--days", type=int, default=7, show_default=True, help="How many days, today included.")
+@click.option("--days", type=int, default=7, show_default=True, help="Number of days, including today.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def usage(days: int, as_json: bool) -> None:
-    """Show what was asked of LLM providers, by day, feature and model, and what is left of today's budget."""
+    """Show LLM usage by day, feature and model, and what is left of today's token budget."""
     from recollect.doors.cli.operating.usage import run
 
     run(days, as_json)
@@ -364,19 +364,19 @@ def usage(days: int, as_json: bool) -> None:
 
 @cli.group()
 def bench() -> None:
-    """Measure the quality of recall on conversations of your own."""
+    """Measure recall quality on your own conversations."""
 
 
 @bench.command()
 @click.argument("corpus", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
-@click.option("--namespace", help="Where to keep the corpus; one that holds it is only asked.  [default: a new name]")
+@click.option("--namespace", help="Namespace to use; reused if it already holds the corpus.  [default: a new one]")
 def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
-    """Store CORPUS, ask QUESTIONS of each conversation, and write the turns recalled, best first.
+    """Store CORPUS, ask QUESTIONS, and write the turns recalled for each, best first.
 
-    Both files are JSON Lines, gzipped or not: a turn has conversation, session, turn, speaker, time and text; a
-    question has conversation, id and question. The corpus stays in the database, in a namespace of its own.
+    Both files are JSON Lines, optionally gzipped. A turn has conversation, session, turn, speaker, time and text; a
+    question has conversation, id and question. The corpus stays in the database, in its own namespace.
     """
     from recollect.doors.cli.operating.bench import run
 
@@ -386,7 +386,7 @@ def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -
 @cli.command("status")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def show_status(as_json: bool) -> None:
-    """Show sizes, rates, what the indexer has to do, models and budget. Exits with 1 if something needs attention."""
+    """Show sizes, rates, the indexing backlog, models and budget. Exits with 1 if something needs attention."""
     from recollect.doors.cli.operating.status import run
 
     sys.exit(run(as_json))
@@ -394,7 +394,7 @@ def show_status(as_json: bool) -> None:
 
 @cli.command()
 def doctor() -> None:
-    """Say in plain words what works, what is missing and how to fix it. Exits with 1 if something needed is missing."""
+    """Check the installation and say how to fix what is missing. Exits with 1 if a required item is missing."""
     from recollect.doors.cli.operating.doctor import run
 
     sys.exit(run())
@@ -402,7 +402,7 @@ def doctor() -> None:
 
 @cli.command()
 def migrate() -> None:
-    """Bring the database to this version's schema. Starting Recollect does the same by itself."""
+    """Upgrade the database schema to this version. Every start of Recollect does so, too."""
     from recollect.doors.cli.operating.migrate import run
 
     run()
@@ -410,13 +410,13 @@ def migrate() -> None:
 
 @cli.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
-@click.option("--namespace", help="Whose memory to write out.  [default: default, or RECOLLECT_NAMESPACE]")
-@click.option("--user", help="Only what belongs to this user.")
+@click.option("--namespace", help="Namespace to export.  [default: default, or RECOLLECT_NAMESPACE]")
+@click.option("--user", help="Only this user's items.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def export(file: Path, namespace: str | None, user: str | None, force: bool) -> None:
-    """Write a namespace, or one user of it, to FILE or standard output as JSON Lines.
+    """Export a namespace, or one user in it, to FILE or standard output as JSON Lines.
 
-    The same state gives the same bytes. Keys, usage and what can be made anew from the rest are left out.
+    The same state gives the same bytes. Keys, usage and derived data (passages, embeddings) are left out.
     """
     from recollect.doors.cli.memories import export
 
@@ -425,14 +425,14 @@ def export(file: Path, namespace: str | None, user: str | None, force: bool) -> 
 
 @cli.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option("--namespace", help="Where to put it.  [default: where the export came from, or RECOLLECT_NAMESPACE]")
-@click.option("--from", "origin", type=click.Choice(["memory-json", "mem0"]), help="The program that wrote FILE.")
-@click.option("--user", help="With --from mem0: whose memories are that name nobody.")
+@click.option("--namespace", help="Target namespace.  [default: the one that was exported, or RECOLLECT_NAMESPACE]")
+@click.option("--from", "origin", type=click.Choice(["memory-json", "mem0"]), help="Format of FILE, if not our own.")
+@click.option("--user", help="With --from mem0: owner for records without a user_id.")
 def import_(file: Path, namespace: str | None, origin: str | None, user: str | None) -> None:
-    """Read FILE, which `recollect export` wrote, with the ids it has. What is there already stays as it is.
+    """Import FILE, as written by `recollect export`, keeping its ids. Existing records are not changed.
 
-    Stopped or killed, the same command goes on. memory-json is the knowledge graph of the MCP reference server, mem0
-    what mem0 exports. Exits with 1 if a record was refused.
+    If interrupted, run it again to continue. memory-json is the knowledge graph of the MCP reference server, mem0 an
+    export from mem0. Exits with 1 if a record was rejected.
     """
     from recollect.doors.cli.memories import imports
 
@@ -444,7 +444,7 @@ def import_(file: Path, namespace: str | None, origin: str | None, user: str | N
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def backup(file: Path, force: bool) -> None:
-    """Write all of the database, every namespace and the hashes of keys, to FILE. Servers may go on meanwhile."""
+    """Back up the whole database to FILE: every namespace and the hashes of keys. Servers can keep running."""
     from recollect.doors.cli.operating import backup
 
     backup.back_up(file, force)
@@ -453,7 +453,7 @@ def backup(file: Path, force: bool) -> None:
 @cli.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def restore(file: Path) -> None:
-    """Fill an empty database from FILE, which `recollect backup` wrote: all of it, or nothing."""
+    """Restore FILE, as written by `recollect backup`, into an empty database: all of it or nothing."""
     from recollect.doors.cli.operating import backup
 
     backup.restore(file)
@@ -471,7 +471,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever read the output has left, as `head` does; what is still buffered must not fail once more.
+        # The reader has closed the pipe, as `head` does; flushing what is still buffered must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except RecollectError as problem:

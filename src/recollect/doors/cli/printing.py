@@ -37,19 +37,19 @@ def print_json(document: Any) -> None:
 
 
 async def indexed(indexer: Indexer, namespace: str) -> None:
-    """Work off what waits, with a bar on a terminal; tell if nothing can be embedded."""
+    """Embed what is waiting, with a progress bar on a terminal; print why if nothing can be embedded."""
     waiting = await indexer.waiting(namespace)
     with click.progressbar(length=waiting, label="Indexing", show_pos=True) as bar:
         degraded = await indexer.flush(namespace, lambda left: bar.update(max(0, waiting - left - bar.pos)))
     _tell(degraded)
 
 
-async def give_meaning(indexer: Indexer, namespace: str) -> None:
-    """Index what was just stored, if that is soon done; what stands in the way is told, and takes nothing away."""
+async def embed_if_short(indexer: Indexer, namespace: str) -> None:
+    """Embed what was just stored if that is quick. A failure is printed; what was stored stays stored."""
     try:
         _tell(await indexer.flush_if_short(namespace))
     except FAILURES as problem:
-        echo(f"Stored, but found by its words only so far: {problem}", err=True)
+        echo(f"Stored, but only keyword search finds it so far: {problem}", err=True)
 
 
 def _tell(degraded: str | None) -> None:

@@ -58,7 +58,7 @@ class Doors:
         (content,) = result.content
         text = content.text if isinstance(content, TextContent) else ""
         if result.is_error:
-            raise Unavailable(f"The tool {name} was refused: {text}")
+            raise Unavailable(f"The tool {name} failed: {text}")
         return json.loads(text)
 
     async def resource(self, uri: str) -> Any:
@@ -70,7 +70,7 @@ class Doors:
         """A REST request."""
         answer = await self.http.post(path, json=body)
         if answer.is_error:
-            raise Unavailable(f"POST {path} was refused: {answer.text}")
+            raise Unavailable(f"POST {path} failed: {answer.text}")
 
 
 def run(keep: bool) -> bool:
@@ -101,7 +101,7 @@ async def _play(settings: Settings, screen: Screen, keep: bool) -> bool:
         raise outcome
     _leave(screen, settings.namespace, keep, time.perf_counter() - began)
     if not outcome:
-        screen.text("Something was not as it should be: `recollect doctor` says what is missing.")
+        screen.text("Something went wrong: `recollect doctor` says what is missing.")
     return outcome
 
 

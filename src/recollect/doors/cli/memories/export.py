@@ -21,12 +21,12 @@ def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) ->
         try:
             with_engine(lambda engine: _write(engine, sys.stdout.buffer, namespace, user))
         except BrokenPipeError:
-            # Whoever read it has read enough. What is still in the buffer must not be tried again at the end.
+            # The reader has closed the pipe; flushing what is still buffered must not fail at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     with _whole(path, overwrite) as file:
         lines = with_engine(lambda engine: _write(engine, file, namespace, user))
-    echo(f"Wrote {lines - 2:,} record(s) to {path}. Keep it as safe as the memory itself.")
+    echo(f"Wrote {lines - 2:,} record(s) to {path}. Protect it like the database itself.")
 
 
 async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: str | None) -> int:
@@ -41,9 +41,9 @@ async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: st
 
 @contextmanager
 def _whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file that appears under its name when it is whole, readable by its owner alone."""
+    """A file that appears under its name once it is complete, readable only by its owner."""
     if path.exists() and not overwrite:
-        raise Conflict(f"{path} exists already: choose another name, or replace it with --force")
+        raise Conflict(f"{path} already exists: choose another name, or use --force to replace it")
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

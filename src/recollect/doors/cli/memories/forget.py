@@ -1,4 +1,4 @@
-"""`recollect forget`: counts what would go, asks, and takes it out of memory for good."""
+"""`recollect forget`: counts what will be deleted, asks, and deletes it permanently."""
 
 import sys
 
@@ -34,7 +34,7 @@ def _target(item_id: str | None, session: str | None, user: str | None, whole_na
     if item_id is not None:
         given.append(Target.named(item_id))
     if len(given) != 1:
-        raise click.UsageError("Say what to forget: one ID, or one of --session, --user, --whole-namespace.")
+        raise click.UsageError("Name one thing to forget: an ID, --session, --user or --whole-namespace.")
     return given[0]
 
 
@@ -42,7 +42,7 @@ async def _forget(engine: Engine, target: Target, *, twins: bool, dry_run: bool,
     namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
     expected = await engine.forget.count(namespace, target, twins=twins)
     if dry_run:
-        _print(expected, "would go", as_json)
+        _print(expected, "would be forgotten", as_json)
         return
     if not yes:
         _ask(namespace, expected)
@@ -51,13 +51,13 @@ async def _forget(engine: Engine, target: Target, *, twins: bool, dry_run: bool,
 
 
 def _ask(namespace: str, expected: Receipt) -> None:
-    """On a terminal; elsewhere nobody could answer."""
-    echo(f"From the namespace {namespace!r}, for good:", err=True)
+    """Ask on a terminal; without one, refuse."""
+    echo(f"To be permanently deleted from namespace {namespace!r}:", err=True)
     for line in _lines(expected):
         echo(line, err=True)
     if not sys.stdin.isatty():
-        raise Invalid("Nothing was forgotten: there is no terminal to ask on. Say --yes, or --dry-run to count only.")
-    click.confirm("Forget all of this?", abort=True, err=True)
+        raise Invalid("Nothing was deleted: no terminal to confirm on. Use --yes to delete, or --dry-run to count.")
+    click.confirm("Delete all of this?", abort=True, err=True)
 
 
 async def _forgotten(engine: Engine, namespace: str, target: Target, twins: bool, expected: int) -> Receipt:
@@ -80,7 +80,7 @@ def _lines(receipt: Receipt) -> list[str]:
     lines = [f"{count:>12,}  {kind}" for kind, count in receipt.rows.items()]
     if receipt.insights_left:
         ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)
-        lines.append(f"Made from this and from what others said, so they stay: {ids}")
+        lines.append(f"Kept, because they also come from other users' messages: {ids}")
     if receipt.twins_left:
-        lines.append(f"Say the same and stay, unless you add --twins: {', '.join(receipt.twins_left)}")
+        lines.append(f"Duplicates that stay unless you add --twins: {', '.join(receipt.twins_left)}")
     return lines

@@ -41,8 +41,8 @@ def import_file(path: Path, as_json: bool) -> None:
     else:
         changes = Counter(query.change for query in added)
         echo(
-            f"The golden set has {len(added)} queries of {path}: "
-            f"{changes['added']} new, {changes['changed']} changed, {changes['unchanged']} as before."
+            f"Imported {len(added)} queries from {path}: "
+            f"{changes['added']} new, {changes['changed']} changed, {changes['unchanged']} unchanged."
         )
 
 
@@ -54,7 +54,7 @@ def accept(query_id: int, as_json: bool) -> None:
         return
     echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
     for ids, why in (
-        (accepted.already_expected, "expected already"),
+        (accepted.already_expected, "already expected"),
         (accepted.irrelevant, "irrelevant to both judges"),
         (accepted.disputed, "relevant to one judge only"),
         (accepted.unknown, "relevant to both, but no insight has that id"),
@@ -70,11 +70,11 @@ def show(as_json: bool) -> None:
         print_json([_as_json(query) for query in queries])
         return
     for query in queries:
-        expected = _ids(query.expected_ids) if query.expected_ids else "nothing yet, so it is not measured"
+        expected = _ids(query.expected_ids) if query.expected_ids else "nothing yet (not measured)"
         shown = shortened(query.query, MAX_SHOWN_CHARACTERS)
         echo(f"{query.id:>6}  {length_of(query.query):<6}  {shown}  expects {expected}")
     if not queries:
-        echo("The golden set is empty: `recollect golden add QUERY --expect ID` adds a query.", err=True)
+        echo("The golden set is empty. Add a query with `recollect golden add QUERY --expect ID`.", err=True)
 
 
 def remove(query_id: int) -> None:
@@ -97,7 +97,7 @@ def plot(limit: int, image: Path | None, as_json: bool) -> None:
     """Print the trend, and write it as a picture."""
     runs = with_engine(lambda engine: engine.golden_test.history(engine.settings.namespace, limit))
     if not runs:
-        raise NotFound("The golden test has not been run yet: `recollect golden run` runs it")
+        raise NotFound("The golden test has not been run yet: use `recollect golden run`")
     if image is not None:
         _write(image, trend.svg(runs))
     if as_json:
@@ -121,12 +121,12 @@ def judgements(query_id: int, as_json: bool) -> None:
             f"{judgement.judged_at:%Y-%m-%d %H:%M}  kappa {evaluation.kappa:.2f} ({evaluation.agreement})  "
             f"{evaluation.judge1_model} {evaluation.judge1_score:.2f}  "
             f"{evaluation.judge2_model} {evaluation.judge2_score:.2f}"
-            + ("  (one document: kappa says nothing)" if len(evaluation.scores) == 1 else "")
+            + ("  (one document: kappa is not meaningful)" if len(evaluation.scores) == 1 else "")
         )
         for score in evaluation.scores:
             echo(f"  document {score.document_id}: {score.judge1_score:.2f} and {score.judge2_score:.2f}")
     if not found:
-        echo(f"No judge has been heard about query {query_id} yet.", err=True)
+        echo(f"Query {query_id} has not been judged yet.", err=True)
 
 
 def _id(text: str) -> int:
@@ -134,7 +134,7 @@ def _id(text: str) -> int:
     try:
         return int(text.strip().removeprefix("insight:"))
     except ValueError:
-        raise Invalid(f"--expect takes the ids of insights, whole numbers separated by commas, not {text!r}") from None
+        raise Invalid(f"--expect takes ids of insights, comma-separated whole numbers, not {text!r}") from None
 
 
 def _ids(ids: Sequence[int]) -> str:
@@ -143,9 +143,9 @@ def _ids(ids: Sequence[int]) -> str:
 
 def _change(put: PutQuery) -> str:
     if put.change == "unchanged":
-        return f"It was there already, and expects {_ids(put.expected_ids)} as before."
+        return f"Already in the golden set; it still expects {_ids(put.expected_ids)}."
     before = _ids(put.expected_before or [])
-    return f"It was there already: it expected {before}, and expects {_ids(put.expected_ids)} now."
+    return f"Already in the golden set; it expected {before} and now expects {_ids(put.expected_ids)}."
 
 
 def _put(entries: Sequence[Entry]) -> list[PutQuery]:
@@ -169,7 +169,7 @@ def _entry(line: str, place: str) -> Entry:
     except (ValueError, RecursionError) as problem:
         raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
     if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
-        raise Invalid(f"{place} must be an object with query, a text, and expect, a list of the ids of insights")
+        raise Invalid(f"{place} must be an object with query, a string, and expect, a list of ids of insights")
     return Entry(row["query"], row.get("expect"), f"{place}: ")
 
 

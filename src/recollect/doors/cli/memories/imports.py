@@ -10,16 +10,16 @@ import click
 
 from recollect.doors.cli.memories.export import STANDARD
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import echo, give_meaning
+from recollect.doors.cli.printing import echo, embed_if_short
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.transfer.import_report import Progress, Report
 
 
 def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
-    """Import a file and tell what came of it; whether something was refused."""
+    """Import a file and print a report; returns whether a record was rejected."""
     if user is not None and origin != "mem0":
-        raise Invalid("--user says whose memories of mem0 are that name nobody: it goes with --from mem0")
+        raise Invalid("--user is the owner for mem0 records without a user_id: use it with --from mem0")
     report, waiting = with_engine(lambda engine: _import_and_index(engine, path, namespace, origin, user))
     _tell(report, waiting)
     return report.refused > 0
@@ -28,9 +28,9 @@ def run(path: Path, namespace: str | None, origin: str | None, user: str | None)
 async def _import_and_index(
     engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None
 ) -> tuple[Report, int]:
-    """What came of it, and how much waits for its meaning: nothing of a short file, unless its model fails."""
+    """The report, and how many passages wait to be embedded: none of a short file, unless its model fails."""
     report = await _import(engine, path, namespace, origin, user)
-    await give_meaning(engine.indexer, report.namespace)
+    await embed_if_short(engine.indexer, report.namespace)
     return report, await engine.indexer.waiting(report.namespace)
 
 
@@ -77,7 +77,7 @@ def _tell(report: Report, waiting: int) -> None:
         echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
     echo(
         f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
-        f"{report.refused:,} refused."
+        f"{report.refused:,} rejected."
     )
     if waiting:
-        echo("Words find it now; meaning does when a server, or `recollect index --wait`, has passed.")
+        echo("Keyword search works now; semantic search after indexing, by a server or `recollect index --wait`.")

@@ -15,7 +15,7 @@ def show(user: str | None, agent: str | None, session: str | None, limit: int) -
         echo(Styled(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
         echo(f"     {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")
     if not page.memories:
-        echo("There are no memories here.", err=True)
+        echo("No memories found.", err=True)
 
 
 def history(memory_id: str) -> None:
@@ -30,6 +30,6 @@ def history(memory_id: str) -> None:
 def undo(memory_id: str) -> None:
     """Bring a superseded memory back."""
     back = with_engine(lambda engine: engine.memories.undo(engine.settings.namespace, memory_id))
-    echo(f"Back in force: {shortened(back.memory.text, MAX_SHOWN_CHARACTERS)}")
+    echo(f"Restored: {shortened(back.memory.text, MAX_SHOWN_CHARACTERS)}")
     if back.degraded is not None:
         echo(back.degraded, err=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import Styled, echo, give_meaning, one_line, print_json, shortened
+from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
 from recollect.engine import Engine
 from recollect.flows.search.recall import Memory, Recollection
 from recollect.memory.index.search import Scope
@@ -19,7 +19,7 @@ from recollect.memory.memories import MemoryScope
 MAX_SHOWN_CHARACTERS = 300
 MAX_SHOWN_REPEATS = 5
 
-KNOWN_ALREADY = "It was known already: nothing was added."
+KNOWN_ALREADY = "Already known: nothing was added."
 
 
 def remember(text: str, user: str | None) -> None:
@@ -63,7 +63,7 @@ async def _document(engine: Engine, text: str) -> UUID:
     remembered = await engine.remember.text(namespace, text)
     if remembered.what == "existing":
         echo(KNOWN_ALREADY, err=True)
-    await give_meaning(engine.indexer, namespace)
+    await embed_if_short(engine.indexer, namespace)
     return remembered.id
 
 
@@ -74,7 +74,7 @@ async def _memory(engine: Engine, text: str, user: str) -> UUID:
     if added.degraded is not None:
         echo(added.degraded, err=True)
     else:
-        await give_meaning(engine.indexer, engine.settings.namespace)
+        await embed_if_short(engine.indexer, engine.settings.namespace)
     return added.memory.id
 
 
@@ -101,7 +101,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
     if not found.memories:
         echo("Nothing found.")
     if found.pending:
-        echo(f"{found.pending} passage(s) are found by their words only so far: `recollect index --wait`.")
+        echo(f"{found.pending} passage(s) wait to be embedded: run `recollect index --wait`.")
     if found.degraded is not None:
         echo(found.degraded)
 
@@ -117,7 +117,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
-    """Words that the question shares, in bold; a stem shows itself by its first letters."""
+    """Words that the question shares, in bold, matched by the beginning of their stem."""
     matched = memory.explanation.matched_words if memory.explanation else ()
     if not matched:
         return [line]
@@ -131,4 +131,4 @@ def _explained(memory: Memory) -> str:
     parts = dataclasses.asdict(memory.explanation.parts)
     shown = "  ".join(f"{name} {value:.2f}" for name, value in parts.items() if value)
     ranks = (memory.explanation.rank_by_words or "-", memory.explanation.rank_by_meaning or "-")
-    return f"{shown}  | rank by words {ranks[0]}, by meaning {ranks[1]}"
+    return f"{shown}  | keyword rank {ranks[0]}, semantic rank {ranks[1]}"

@@ -26,7 +26,7 @@ def back_up(path: Path, overwrite: bool) -> None:
     manifest = told(settings, lambda: asyncio.run(_back_up(settings, path, overwrite)))
     kilobytes = path.stat().st_size / 1e3
     size = f"{kilobytes:,.0f} kB" if kilobytes < 1000 else f"{kilobytes / 1e3:,.1f} MB"
-    echo(f"Wrote {_contents(manifest)} to {path}, {size}. Keep it as safe as the database itself.")
+    echo(f"Wrote {_contents(manifest)} to {path}, {size}. Protect it like the database itself.")
 
 
 def restore(path: Path) -> None:
@@ -35,7 +35,7 @@ def restore(path: Path) -> None:
     restored = told(settings, lambda: asyncio.run(_restore(settings, path)))
     echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
     if restored.with_giants:
-        echo("Everything is there; indexes for large owners follow, without which searches are slow.")
+        echo("All data is restored. Building the indexes of large owners; until then their searches are slow.")
         built = with_engine(lambda engine: _rebuild(engine, restored.with_giants))
         echo(f"Built {built} index(es).")
 
@@ -69,4 +69,4 @@ def _progress(label: str) -> Iterator[backup.Progress]:
 
 
 def _contents(manifest: Manifest) -> str:
-    return f"{manifest.rows():,} rows of {len(manifest.tables)} tables"
+    return f"{manifest.rows():,} rows from {len(manifest.tables)} tables"

@@ -25,7 +25,7 @@ TURN_FIELDS = ("conversation", "session", "turn", "speaker", "time", "text")
 
 
 def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
-    """Store the corpus in a new namespace; one that is named and holds it already is only asked."""
+    """Store the corpus in a new namespace, or reuse the named one if it already holds the corpus."""
     try:
         out.touch()  # before the long work, so that a place that cannot be written to is known at once
         with_engine(lambda engine: _retrieval(engine, corpus, questions, out, namespace))
@@ -37,13 +37,13 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
     chosen = namespace or f"bench-{uuid4()}"
     asked = list(_rows(questions, ("conversation", "id", "question")))
     if not asked:
-        raise Invalid(f"{questions} holds no question")
+        raise Invalid(f"{questions} has no questions")
     if not await engine.conversations.of_user(chosen, asked[0]["conversation"], 1):
         await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
     await indexed(engine.indexer, chosen)
     with out.open("w", encoding="utf-8") as run_file:
         await _ask(engine, chosen, asked, run_file)
-    echo(f"Asked {len(asked)} questions of namespace {chosen}; wrote {out}.")
+    echo(f"Asked {len(asked)} questions in namespace {chosen}; wrote {out}.")
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -59,7 +59,7 @@ def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
     except ValueError as problem:
         raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
-        raise Invalid(f"{place} must be an object with the texts {', '.join(fields)}")
+        raise Invalid(f"{place} must be an object with the string fields {', '.join(fields)}")
     return row
 
 
@@ -81,7 +81,7 @@ def _line(turn: dict[str, Any]) -> Line:
     try:
         at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
     except ValueError as problem:
-        raise Invalid(f"turn {turn['turn']} has no usable time: {problem}") from problem
+        raise Invalid(f"turn {turn['turn']} has an invalid time: {problem}") from problem
     return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
 
 
@@ -91,6 +91,6 @@ async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], 
             scope = Scope(owner=question["conversation"])
             found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
             if found.degraded is not None:
-                raise Unavailable(f"The run would measure the outage, so it ends here. {found.degraded}")
+                raise Unavailable(f"Stopped: the run would measure the outage, not the search. {found.degraded}")
             ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
             run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")

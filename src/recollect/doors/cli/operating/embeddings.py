@@ -1,4 +1,4 @@
-"""`recollect embeddings`: which model gives a namespace its meaning, and the move to another."""
+"""`recollect embeddings`: the embedding model of a namespace, and the switch to another."""
 
 import asyncio
 
@@ -11,12 +11,12 @@ from recollect.errors import RecollectError
 
 
 def switch(model: str) -> None:
-    """Move to a model, with a progress bar."""
+    """Switch to a model, with a progress bar."""
     with_engine(lambda engine: _switch(engine, model))
 
 
 def status() -> None:
-    """Say where the namespace stands."""
+    """Print the model of the namespace and its vectors."""
     with_engine(_status)
 
 
@@ -27,17 +27,17 @@ async def _switch(engine: Engine, model: str) -> None:
     except RecollectError:
         state = await engine.embeddings.status(namespace)
         if state.next is not None:
-            echo("Searches go on with the old model. Run the same command again to go on.", err=True)
+            echo("Searches still use the old model. Run the same command again to continue.", err=True)
         raise
     state = await engine.embeddings.status(namespace)
     if not moved:
-        echo(f"Namespace {namespace!r} is with {state.active} already.")
+        echo(f"Namespace {namespace!r} already uses {state.active}.")
     else:
         await engine.indexer.flush(namespace)
-        echo(f"Searches in namespace {namespace!r} ask {state.active} now.")
+        echo(f"Namespace {namespace!r} now uses {state.active}.")
     await _sweep(engine, namespace)
     if model != engine.settings.embedding_model:
-        echo(f"New namespaces still begin with {engine.settings.embedding_model}: RECOLLECT_EMBEDDING_MODEL.")
+        echo(f"New namespaces still use {engine.settings.embedding_model}; RECOLLECT_EMBEDDING_MODEL changes that.")
 
 
 async def _embed(engine: Engine, namespace: str, model: str) -> bool:
@@ -55,22 +55,22 @@ async def _sweep(engine: Engine, namespace: str) -> None:
     if pause is None:
         return
     echo(
-        f"The old vectors go in {pause:.0f} s, when no search can be reading them. "
-        "You may leave now (Ctrl-C): a server, or the next switch, removes them as well."
+        f"The old vectors are deleted in {pause:.0f} s, when no search can still use them. "
+        "You can stop here (Ctrl-C): a server, or the next switch, deletes them as well."
     )
     await asyncio.sleep(pause)
     if await engine.embeddings.sweep(namespace):
-        echo("The old vectors are gone.")
+        echo("Deleted the old vectors.")
 
 
 async def _status(engine: Engine) -> None:
     namespace = engine.settings.namespace
     state = await engine.embeddings.status(namespace)
-    echo(f"Namespace {namespace!r}: searches ask {state.active or 'no model: words alone decide'}.")
+    echo(f"Namespace {namespace!r}: {state.active or 'no model, keyword search only'}.")
     if state.next is not None:
-        echo(f"It is on the way to {state.next}: `recollect embeddings switch` goes on.")
+        echo(f"Switching to {state.next}: `recollect embeddings switch` continues.")
     for model, size in state.vectors.items():
-        role = {state.active: "in use", state.next: "being made"}.get(model, "left over")
+        role = {state.active: "in use", state.next: "being built"}.get(model, "left over")
         echo(f"{size:>12,}  {model}  ({role})")
     if state.waiting:
-        echo(f"{state.waiting:>12,}  passage(s) wait to be indexed")
+        echo(f"{state.waiting:>12,}  passage(s) wait to be embedded")

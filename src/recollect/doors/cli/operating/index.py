@@ -1,4 +1,4 @@
-"""`recollect index`: work off the queue of passages that wait for their meaning."""
+"""`recollect index`: embed the passages that are waiting."""
 
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import echo, indexed
@@ -6,7 +6,7 @@ from recollect.engine import Engine
 
 
 def run(wait: bool) -> None:
-    """Say how many passages wait; with --wait, index them."""
+    """Print how many passages wait; with --wait, embed them."""
     with_engine(lambda engine: _index(engine, wait))
 
 
@@ -14,7 +14,7 @@ async def _index(engine: Engine, wait: bool) -> None:
     namespace = engine.settings.namespace
     waiting = await engine.indexer.waiting(namespace)
     if not wait or not waiting:
-        echo(f"{waiting:,} passage(s) of namespace {namespace!r} wait to be indexed.")
+        echo(f"{waiting:,} passage(s) in namespace {namespace!r} wait to be embedded.")
         return
     await indexed(engine.indexer, namespace)
-    echo(f"Indexed. {await engine.indexer.waiting(namespace):,} passage(s) wait.")
+    echo(f"Done. {await engine.indexer.waiting(namespace):,} passage(s) wait to be embedded.")

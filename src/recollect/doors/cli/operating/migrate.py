@@ -1,4 +1,4 @@
-"""`recollect migrate`: apply the schema and say what the server is."""
+"""`recollect migrate`: apply pending migrations and print the versions."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from recollect.storage.opening import connected
 
 
 def run() -> None:
-    """Apply what is missing."""
+    """Apply pending migrations."""
     settings = environment.load()
     told(settings, lambda: asyncio.run(_migrate(settings)))
 

@@ -30,7 +30,7 @@ class _Found:
 
 
 def run(as_json: bool) -> int:
-    """Print where the namespace stands; 1 if something needs attention."""
+    """Print the status of the namespace; 1 if something needs attention."""
     settings = environment.load()
     found = told(settings, lambda: asyncio.run(_look(settings)))
     if as_json:
@@ -41,7 +41,7 @@ def run(as_json: bool) -> int:
 
 
 async def _look(settings: Settings) -> _Found:
-    """Other commands bring the schema up to date by themselves; this one only says that it is behind."""
+    """Other commands upgrade the schema; this one only reports that it is behind."""
     versions = [0, *(step.version for step in migrate.migrations())]
     async with connected(settings) as database:
         missing = await migrate.pending(database)
@@ -49,8 +49,8 @@ async def _look(settings: Settings) -> _Found:
         # A database without any schema is not behind but new, and the first command of any kind sets it up.
         if missing and applied:
             sentence = (
-                f"The database is at schema version {applied}, and this Recollect knows {newest}. Make a backup with "
-                "`recollect backup`; then `recollect migrate`, or the next start of a server, takes the missing steps."
+                f"The database is at schema version {applied}; this Recollect needs {newest}. Make a backup with "
+                "`recollect backup`, then run `recollect migrate` or restart the server."
             )
             return _Found(settings.namespace, applied, newest, None, [sentence])
         engine = await Engine.open(settings.model_copy(update={"indexer": False}))
@@ -95,13 +95,13 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     rates = ", ".join(f"{_count(count)} in the last {period}" for period, count in report.messages.items())
     yield "new messages", rates
     waiting = f"{'' if indexer.exact else 'more than '}{indexer.waiting:,}"
-    yield "indexer", f"{waiting} passage(s) wait, the oldest for {indexer.oldest_seconds:,.0f} s"
-    yield "giants", f"with an index of their own: {_owners(report.giants.indexed)}"
+    yield "indexer", f"{waiting} passage(s) wait to be embedded, the oldest for {indexer.oldest_seconds:,.0f} s"
+    yield "giants", f"with their own index: {_owners(report.giants.indexed)}"
     if report.giants.without_index:
-        yield "", f"above {THRESHOLD:,} vectors and still without: {_owners(report.giants.without_index)}"
-    moving = f", on the way to {embeddings.next}" if embeddings.next else ""
-    swept = ", old vectors still to be removed" if embeddings.leftovers else ""
-    yield "embeddings", f"{embeddings.active or 'no model: words alone decide'}{moving}{swept}"
+        yield "", f"above {THRESHOLD:,} vectors, no index yet: {_owners(report.giants.without_index)}"
+    moving = f", switching to {embeddings.next}" if embeddings.next else ""
+    swept = ", old vectors not deleted yet" if embeddings.leftovers else ""
+    yield "embeddings", f"{embeddings.active or 'no model, keyword search only'}{moving}{swept}"
     features = "".join(f", {feature} {tokens:,}" for feature, tokens in llm.features.items())
     yield "LLM budget", f"{llm.spent_today:,} of {llm.daily_tokens:,} tokens today (UTC){features}"
     yield "keys", f"{_count(report.keys)} of the namespace, {_count(report.users)} of gateway users"
@@ -113,7 +113,7 @@ def _count(count: Count | Size) -> str:
 
 def _owners(owners: list[str | None]) -> str:
     if not owners:
-        return "nobody"
+        return "none"
     return ", ".join("the whole namespace" if owner is None else repr(owner) for owner in owners)
 
 

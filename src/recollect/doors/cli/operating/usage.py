@@ -1,4 +1,4 @@
-"""`recollect usage`: what was asked of providers, and what is left of today's budget."""
+"""`recollect usage`: LLM usage and what is left of today's token budget."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ async def _show(engine: Engine, days: int, as_json: bool) -> None:
         print_json(document)
         return
     _print_table(lines)
-    echo(f"Namespace {namespace!r} has spent {spent:,} of {budget:,} tokens today (UTC).")
+    echo(f"Namespace {namespace!r} has used {spent:,} of {budget:,} tokens today (UTC).")
 
 
 def _print_table(lines: list[UsageLine]) -> None:
@@ -37,7 +37,7 @@ def _print_table(lines: list[UsageLine]) -> None:
         (str(line.day), line.feature, line.model, *(f"{n:,}" for n in dataclasses.astuple(line)[3:])) for line in lines
     ]
     if len(rows) == 1:
-        echo("Nothing was asked of a provider.")
+        echo("No LLM usage.")
         return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -20,17 +20,17 @@ from recollect.doors.cli.printing import echo, rewind
 from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
 
 HELP = """\
-/new            begin a new session
+/new            start a new session
 /skills         list the skills
 /skill NAME ... use a skill for this prompt
-/status         show what runs
-/quit           leave (Ctrl-D does, too; Ctrl-C stops an answer)
-//word ...      ask something that begins with a slash and one word"""
+/status         show the configuration
+/quit           leave (or Ctrl-D; Ctrl-C stops an answer)
+//word ...      send a prompt that begins with a slash"""
 
 # One word behind a slash; "/etc/hosts, what is it?" is a question.
 _COMMAND = re.compile(r"/[a-z]+")
-CUT = "The answer was cut at the limit of its length: raise provider.maxTokens, or ask it to go on."
-STOPPED_STORING = "Stopped. The answer is kept; the memory gateway may not have it."
+CUT = "The answer was cut off at its length limit. Raise provider.maxTokens, or ask it to continue."
+STOPPED_STORING = "Stopped. The answer is saved, but may not have reached the memory gateway."
 
 
 def run(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
@@ -146,12 +146,12 @@ class Chat:
     def _greet(self) -> None:
         if self._at_terminal:
             known = self._session is not None and self._runtime.sessions.exists(self._session)
-            where = f"Going on in session {self._session}." if known else "A new session."
-            echo(f"{where} The model is {self._runtime.provider.model}. /help lists the commands.")
+            where = f"Continuing session {self._session}." if known else "New session."
+            echo(f"{where} Model: {self._runtime.provider.model}. /help lists the commands.")
 
     def _begin(self) -> None:
         self._session, self._announced = None, False
-        echo("A new session.")
+        echo("New session.")
 
     def _list_skills(self) -> None:
         for skill in self._runtime.skills.all():
@@ -160,7 +160,7 @@ class Chat:
             echo(f"No skills. Put Markdown files into {self._runtime.config.workspace / 'skills'}.")
 
     def _unknown(self) -> None:
-        echo("There is no such command; /help lists them. To ask it, begin with two slashes.", err=True)
+        echo("Unknown command; /help lists them. To send this as a prompt, start it with two slashes.", err=True)
 
 
 class Waiting:

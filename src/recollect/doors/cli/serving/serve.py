@@ -69,20 +69,20 @@ async def _serve(
 
 
 async def _rehearse(settings: Settings, host: str) -> None:
-    """Without a key, whoever can reach the address could read everything."""
+    """Refuse a public address without keys: anyone who reaches it could read everything."""
     engine = await Engine.open(settings.model_copy(update={"indexer": False}))
     try:
         if not is_loopback(host) and not await engine.access.has_keys():
             raise Misconfigured(
-                f"Recollect does not bind to {host} without keys: others could read this memory. "
-                "Make a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
+                f"Recollect does not bind to {host} without a key: anyone could read this memory. "
+                "Create a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
             )
     finally:
         await engine.close()
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """Tells once the database and the application are ready, not before; and ends without complaints."""
+    """Announces itself once the database and the application are ready, and shuts down quietly."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
@@ -123,18 +123,18 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise Misconfigured(
             f"Cannot listen on {host} port {port}: {problem.strerror}. "
-            "Choose another with --port or RECOLLECT_PORT; 0 takes a free one."
+            "Choose another with --port or RECOLLECT_PORT; 0 picks a free one."
         ) from problem
     return listener
 
 
 _CUT_STREAM = "ASGI callable returned without completing response"
 
-# Whoever works in a thread lets the event loop go on after so long, and not only after Python's five milliseconds: a
-# request that waits for the loop a dozen times would feel it.
+# How soon a busy thread yields to the event loop. Python's five milliseconds are too long for a request that waits
+# for the loop a dozen times.
 SWITCH_SECONDS = 0.001
 
-# Clients that connect at once wait here instead of being turned away.
+# Clients that connect at the same time wait here instead of being refused.
 BACKLOG = 2048
 
 

@@ -1,4 +1,4 @@
-"""Several processes that serve one socket: begun together, begun again when one dies, stopped together."""
+"""Several processes that serve one socket: started together, restarted when one dies, stopped together."""
 
 import logging
 import multiprocessing
@@ -77,8 +77,8 @@ class _Supervisor:
     def _replace(self, worker: SpawnProcess, lived: float) -> None:
         if lived < SHORTEST_LIFE_SECONDS:
             self.stop(signal.SIGTERM, None)
-            raise Misconfigured(f"A server process ended at once with code {worker.exitcode}: its log says why")
-        log.error("a server process ended and is begun again", extra={"exit_code": worker.exitcode})
+            raise Misconfigured(f"A server process exited at start-up with code {worker.exitcode}: see its log")
+        log.error("a server process exited and is being restarted", extra={"exit_code": worker.exitcode})
         self._begin()
 
     def _begin(self) -> None:
@@ -94,7 +94,7 @@ def _work_on(work: Callable[..., None], values: tuple[Any, ...], serving: Semaph
 
 
 def _stop_with_the_supervisor() -> None:
-    """A supervisor that was killed cannot ask its workers to stop, and they would hold the address for ever."""
+    """Stop when the supervisor is gone: a killed one cannot stop its workers, and they would keep the port."""
     supervisor = multiprocessing.parent_process()
     if supervisor is not None:
         wait([supervisor.sentinel])
