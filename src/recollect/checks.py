@@ -31,7 +31,7 @@ def namespace(value: str) -> str:
     """Namespaces are plain names, because they also travel in a SET command, which takes no parameters."""
     if not isinstance(value, str) or not _NAMESPACE.fullmatch(value):
         raise Invalid(
-            f"namespace {value!r} is not usable: take letters and digits, then also . _ : @ - (128 characters at most)"
+            f"namespace {value!r} is invalid: start with a letter or digit, then also . _ : @ - (128 at most)"
         )
     return value
 
@@ -42,14 +42,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, 1)
     if near:
         return f"Did you mean {near[0]}?"
-    return f"Known are: {', '.join(names)}." if names else "There are none."
+    return f"Known: {', '.join(names)}." if names else "There are none."
 
 
 def text(value: str, name: str) -> str:
     """Text to remember: not blank, storable as UTF-8, within the size limit."""
     _sized(value, name)
     if not value.strip():
-        raise Invalid(f"{name} is empty: give it at least one character that is not white space")
+        raise Invalid(f"{name} is empty: it needs at least one character that is not white space")
     return value
 
 
@@ -61,7 +61,7 @@ def question(value: str, name: str, *, needs_words: bool = True) -> str:
             f"{name} is longer than the limit of {MAX_QUESTION_CHARACTERS:,} characters: ask a shorter question"
         )
     if needs_words and not has_words(value):
-        raise Invalid(f"{name} holds no letters or numbers to search by: ask in words")
+        raise Invalid(f"{name} has no letters or digits to search for: use words")
     return value
 
 
@@ -77,7 +77,7 @@ def identifier(value: str, name: str) -> str:
 
 def short_name(value: str, name: str) -> str:
     """What a caller calls a thing or a kind of things: a node, a label, a relation."""
-    return _short(value, name, "give it at least one character that is not white space")
+    return _short(value, name, "it needs at least one character that is not white space")
 
 
 def optional_text(value: str | None, name: str) -> str | None:
@@ -105,7 +105,7 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise Invalid(f"{name} must be JSON text, not {type(value).__name__}: pass json.dumps(...) of it")
+        raise Invalid(f"{name} must be JSON text, not {type(value).__name__}: pass json.dumps(...)")
     if len(value) > 2 * MAX_METADATA_BYTES:  # some of it may be escaped
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
     try:
@@ -121,7 +121,7 @@ def json_fault(problem: Exception) -> str:
         return "it is nested too deeply"
     reason = str(problem)
     if "int_max_str_digits" in reason:
-        return f"a number has more than {sys.get_int_max_str_digits():,} digits, write it as a text"
+        return f"a number has more than {sys.get_int_max_str_digits():,} digits: write it as a string"
     return "a number is infinite or NaN" if reason.startswith("Out of range float") else reason
 
 
@@ -135,9 +135,9 @@ def embedding(values: Sequence[float], name: str) -> str:
         raise Invalid(f"{name} must have {EMBEDDING_DIMENSIONS} numbers, not {len(values)}")
     for place, number in enumerate(values):
         if isinstance(number, bool) or not isinstance(number, Real):
-            raise Invalid(f"{name} must hold numbers only; number {place} is {type(number).__name__}")
+            raise Invalid(f"{name} must contain only numbers; number {place} is {type(number).__name__}")
         if not abs(number) <= _LARGEST_FLOAT32:
-            raise Invalid(f"{name} must hold finite numbers that fit 32 bits; number {place} does not")
+            raise Invalid(f"{name} must contain finite numbers that fit into 32 bits; number {place} does not")
     # Beyond these, the sums that cosine similarity takes would overflow or vanish.
     numbers = list(map(float, values))
     length = math.hypot(*numbers)
@@ -193,7 +193,7 @@ def utc(value: datetime, name: str) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as problem:
-        raise Invalid(f"{name} is outside the years that can be stored: {value}") from problem
+        raise Invalid(f"{name} is outside the range of years that can be stored: {value}") from problem
 
 
 def time_range(
@@ -219,17 +219,17 @@ def storable_json(value: object, name: str) -> str:
     except (TypeError, ValueError, RecursionError) as problem:
         raise Invalid(f"{name} is not JSON: {json_fault(problem)}") from problem
     if "\\u0000" in encoded and _has_nul(value):
-        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+        raise Invalid(f"{name} contains a NUL character, which PostgreSQL cannot store: remove it")
     if _is_deep(value, MAX_METADATA_DEPTH):
         raise Invalid(f"{name} is nested deeper than {MAX_METADATA_DEPTH} levels: make it flatter")
     if not _has_text_keys(value):
-        raise Invalid(f"{name} must be a JSON object, and JSON has text keys only: turn the others into text")
+        raise Invalid(f"{name} must be a JSON object, and JSON keys are strings: convert the others")
     return encoded
 
 
 def _json(value: object, name: str) -> str:
     if _has_many_values(value):
-        raise Invalid(f"{name} holds more than {MAX_METADATA_VALUES:,} values: keep less in it")
+        raise Invalid(f"{name} has more than {MAX_METADATA_VALUES:,} values: store less in it")
     encoded = storable_json(value, name)
     if len(encoded.encode()) > MAX_METADATA_BYTES:
         raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
@@ -277,12 +277,12 @@ def storable(value: str, name: str) -> None:
     if not isinstance(value, str):
         raise Invalid(f"{name} must be text, not {type(value).__name__}")
     if "\x00" in value:
-        raise Invalid(f"{name} holds a NUL character, which PostgreSQL cannot store: remove it")
+        raise Invalid(f"{name} contains a NUL character, which PostgreSQL cannot store: remove it")
     try:
         value.encode()
     except UnicodeEncodeError as problem:
         raise Invalid(
-            f"{name} is not valid UTF-8 (it holds half of a surrogate pair): remove that or decode it rightly"
+            f"{name} is not valid UTF-8 (it contains half of a surrogate pair): remove that, or decode it correctly"
         ) from problem
 
 

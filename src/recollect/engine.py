@@ -194,7 +194,7 @@ class Engine:
             from recollect.storage.buffers import Buffers
         except ImportError as problem:
             raise Misconfigured(
-                "RECOLLECT_REDIS_URL needs the client of Redis: pip install 'recollect[redis]'"
+                "RECOLLECT_REDIS_URL needs the Redis client: pip install 'recollect[redis]'"
             ) from problem
         buffers = Buffers.open(redis_url.get_secret_value())
         self._resources.push_async_callback(buffers.close)
@@ -241,5 +241,5 @@ class Engine:
         try:
             await self._window_store.ping()
         except Unavailable:
-            return "Redis does not answer (RECOLLECT_REDIS_URL): until it does, short-term memory is not available"
+            return "Redis does not answer (RECOLLECT_REDIS_URL), so short-term memory is not available"
         return None

@@ -36,13 +36,11 @@ class _Observer:
         self.requests = _durations(meter, "http.server.request.duration", "HTTP requests, by route and door")
         self.mcp = _durations(meter, "mcp.server.operation.duration", "MCP requests, by method and tool")
         self.operations = _durations(meter, "gen_ai.client.operation.duration", "Operations on memory")
-        self.stored = meter.create_counter("recollect.messages.stored", "{message}", "Messages that were stored")
-        self.recalls = meter.create_counter("recollect.recalls", "{recall}", "Searches in memory that were answered")
-        self.indexed = meter.create_counter(
-            "recollect.passages.indexed", "{passage}", "Passages that were given their meaning"
-        )
+        self.stored = meter.create_counter("recollect.messages.stored", "{message}", "Messages stored")
+        self.recalls = meter.create_counter("recollect.recalls", "{recall}", "Searches answered")
+        self.indexed = meter.create_counter("recollect.passages.indexed", "{passage}", "Passages that were embedded")
         self.waiting = meter.create_gauge(
-            "recollect.passages.waiting", "{passage}", "Passages of all namespaces that wait for their meaning"
+            "recollect.passages.waiting", "{passage}", "Passages of all namespaces that wait to be embedded"
         )
 
 

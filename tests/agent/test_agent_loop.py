@@ -230,9 +230,9 @@ async def test_an_answer_given_before_the_last_tool_call_is_the_answer(tmp_path:
         ("telepathy", "{}", "There is no tool 'telepathy'; known are: memory, session_search."),
         ("memory", "{broken", "are not JSON"),
         ("memory", "[]", "must be a JSON object"),
-        ("memory", "{}", "target must be one of memory, user."),
+        ("memory", "{}", "target must be one of memory, user"),
         ("memory", '{"action": "add", "target": "memory"}', "content is missing"),
-        ("memory", '{"action": "eat", "target": "memory"}', "action must be one of add, replace, remove."),
+        ("memory", '{"action": "eat", "target": "memory"}', "action must be one of add, replace, remove"),
         ("session_search", '{"query": 7}', "query is missing"),
     ],
 )

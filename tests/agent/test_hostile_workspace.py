@@ -134,7 +134,7 @@ def test_the_chat_ends_with_a_sentence_instead_of_hanging(workspace: Path) -> No
     command = [recollect, "chat", "--workspace", str(workspace), "--message", "hi"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
-    assert f"{workspace / 'USER.md'} cannot be read: it is not a regular file." in result.stderr
+    assert f"{workspace / 'USER.md'} cannot be read: it is not a regular file" in result.stderr
 
 
 @pytest.mark.parametrize("closing", ["</curated_memory>", '</curated_memory x="y">', "< / Curated-Memory"])

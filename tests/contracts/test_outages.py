@@ -44,7 +44,7 @@ KEY = "X-Recollect-Degraded"
 META = "recollect/degraded"
 
 REASONS = {
-    "500": "OpenAI is not able to answer now (500)",
+    "500": "OpenAI cannot answer now (500)",
     "401": "OpenAI does not accept the API key (401): check RECOLLECT_OPENAI_API_KEY",
     "silent": "did not answer",
     "no key": "API key not configured: set RECOLLECT_OPENAI_API_KEY",
@@ -52,7 +52,7 @@ REASONS = {
 }
 COGNITIVE = ("MCP hybrid_search", "memory://l2-insights", "memory://episode-memory")
 ERRORS = {"401": "API key not configured", "no key": "API key not configured"}
-LEFT_ALONE = "is left alone for now"
+LEFT_ALONE = "is not asked for now"
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ async def check_that_the_golden_test_records_nothing(doors: Doors, fault: str, n
     answer = await by_tool(doors.mcp, "get_golden_test_results", "query_breakdown")
     for sentence in (told.error, answer.error):
         assert sentence is not None
-        assert "The golden test would measure the outage, so it was not run and nothing is stored." in sentence
+        assert "The golden test was not run, because it would measure the outage" in sentence
         assert tells(sentence, fault)
     assert await doors.engine.golden_test.history(namespace) == []
 

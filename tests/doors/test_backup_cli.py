@@ -59,5 +59,5 @@ def test_a_memory_moves_to_another_database(places: tuple[str, str], tmp_path: P
     file.write_bytes(file.read_bytes()[:-100])
     damaged = run(new, "restore", str(file))
     assert damaged.returncode == 2
-    assert "not a whole backup" in damaged.stderr
+    assert "not a complete Recollect backup" in damaged.stderr
     assert "Traceback" not in nothing.stderr + again.stderr + refused.stderr + damaged.stderr

@@ -53,8 +53,8 @@ async def test_a_switch_is_told_and_the_next_command_searches_by_the_new_model(
     assert "left over" in status
     found = run("recall", "When does the ferry leave?", **provider.environment()).stdout
     assert "The ferry leaves at nine." in found
-    assert "words alone" not in found
-    assert "words alone decided" in run("recall", "When does the ferry leave?").stdout
+    assert "only keyword search" not in found
+    assert "only keyword search was used" in run("recall", "When does the ferry leave?").stdout
     assert "set RECOLLECT_OPENAI_API_KEY" in run("doctor").stdout
 
 

@@ -68,7 +68,7 @@ def test_a_user_of_whom_nothing_is_known_is_refused_and_no_file_is_left(
     file, mem0 = tmp_path / "mira.jsonl", tmp_path / "mem0.json"
     unknown = run(place, "export", "--user", "mira", file)
     assert (unknown.returncode, unknown.stdout, file.exists()) == (1, b"", False)
-    assert unknown.stderr.endswith(b"Nothing is known of the user mira\n")
+    assert unknown.stderr.endswith(b"There is nothing of the user mira\n")
     mem0.write_text('[{"id": "1", "memory": "Prefers night trains"}]')
     run(place, "import", "--from", "mem0", "--user", "mira", mem0)
     known = run(place, "export", "--user", "mira", file)
@@ -89,4 +89,4 @@ def test_files_of_other_programs_are_taken_over(places: tuple[str, str], tmp_pat
     assert b"1 imported" in run(place, "import", "--from", "mem0", "--user", "mira", mem0).stdout
     wrong = run(place, "import", graph)
     assert wrong.returncode == 2
-    assert b"not an export of Recollect" in wrong.stderr
+    assert b"not a Recollect export" in wrong.stderr

@@ -81,7 +81,7 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
     assert await said(talks, namespace) == ["Cats purr."]
     again = await in_thread(run, "--user", "ann", "--yes")
     assert again.returncode == 1
-    assert "Nothing is known of the user ann" in again.stderr
+    assert "There is nothing of the user ann" in again.stderr
 
 
 async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:

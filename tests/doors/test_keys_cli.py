@@ -52,13 +52,13 @@ async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(engine: Engine,
     assert "revoked" in (await in_thread(run, "keys", "list")).stdout
     again = await in_thread(run, "keys", "revoke", key.id)
     assert again.returncode == 1
-    assert "There is no key" in again.stderr
+    assert "has no active key" in again.stderr
 
 
 def test_an_unknown_key_cannot_be_revoked(settings: Settings) -> None:
     result = run("keys", "revoke", "ffffffff")
     assert result.returncode == 1
-    assert "There is no key ffffffff in use" in result.stderr
+    assert "has no active key ffffffff" in result.stderr
     assert "recollect keys list" in result.stderr
     assert "Traceback" not in result.stderr
 

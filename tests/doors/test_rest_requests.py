@@ -100,7 +100,7 @@ UNREADABLE: list[tuple[bytes, dict[str, str], str]] = [
     (b'{"messages": "\xff"}', JSON, "The body is not UTF-8 from byte 14 on"),
     (b'{"a" 1}', JSON, "The body is not JSON: Expecting ':' delimiter: line 1 column 6"),
     (b"[" * 50_000, JSON, "nested too deeply"),
-    (b"9" * 5000, JSON, "The body is not JSON: a number has more than 4,300 digits, write it as a text"),
+    (b"9" * 5000, JSON, "The body is not JSON: a number has more than 4,300 digits: write it as a string"),
 ]
 
 
@@ -149,7 +149,7 @@ async def test_content_of_another_form_is_refused_once(http: httpx.AsyncClient) 
             answer = await http.post(path, json=body | {"messages": [SAID | {"content": content}]})
             assert answer.status_code == 422
             assert [fault["msg"] for fault in answer.json()["detail"]] == [
-                "content must be a text, a list of parts or null"
+                "content must be a string, a list of parts or null"
             ]
     nothing = await refused(http, "POST", "/stm/s/messages", json={"messages": [SAID | {"content": None}]})
     assert nothing.startswith("messages[0].content is empty")

@@ -146,7 +146,7 @@ async def test_going_back_half_way_leaves_nothing_of_the_other_model(filled: Eng
     assert not await filled.embeddings.run(namespace, "local")
     assert await filled.embeddings.sweep(namespace)
     assert await by_model(filled, namespace) == {old: len(SAID)}
-    with pytest.raises(Conflict, match="Another switch was made meanwhile"):
+    with pytest.raises(Conflict, match="Another switch happened meanwhile"):
         await filled.embeddings._batch(namespace, old, new, 0)
 
 
@@ -252,7 +252,7 @@ async def test_no_sentence_in_a_log_names_the_namespace_that_an_indexer_works_fo
     assert await keyless.namespace_models.embedder(namespace) is None
     told = [record for record in caplog.records if getattr(record, "namespace", None) == namespace]
     assert [record.getMessage().partition(":")[0] for record in told] == [
-        "Indexing of a namespace is interrupted",
+        "Indexing of a namespace failed",
         f"The embedding model {OPENAI.partition(':')[0]}",
     ]
     assert not [record for record in caplog.records if namespace in record.getMessage()]

@@ -264,7 +264,7 @@ async def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(engine: En
 
     report = await imported(engine, lines, other)
     assert [refusal.place for refusal in report.refusals] == ["line 2", "line 3"]
-    assert f"episode {episode['id']} is there already, and not the same" in report.refusals[0].reason
+    assert f"episode {episode['id']} already exists with other contents" in report.refusals[0].reason
     assert f"graph_node {node['id']} cannot be added" in report.refusals[1].reason
     assert of_kind(await exported(engine, other), "episode")[0]["reflection"] == "something else entirely"
 
@@ -283,10 +283,10 @@ async def test_what_refers_to_something_refused_is_refused_too(engine: Engine, n
     report = await imported(engine, lines, other)
     assert report.added == {"graph_node": 1}
     reasons = [refusal.reason for refusal in report.refusals]
-    assert [reason for reason in reasons if "which was refused" in reason] == [
-        "session_id names the session talk, which was refused",
-        "session_id names the session talk, which was refused",
-        f"source names the graph_node {ann['id']}, which was refused",
+    assert [reason for reason in reasons if "which was rejected" in reason] == [
+        "session_id names the session talk, which was rejected",
+        "session_id names the session talk, which was rejected",
+        f"source names the graph_node {ann['id']}, which was rejected",
     ]
     after = await exported(engine, other)
     assert set(before[1:-1]) < set(after)
@@ -391,7 +391,7 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("message", "role", "", "role is empty"),
     ("message", "metadata", {"a": "\x00"}, "metadata holds a NUL character"),
     ("message", "metadata", json.loads("[" * 200 + "]" * 200), "metadata is nested deeper"),
-    ("document", "embedding", [1e39] * 1536, "embedding must hold finite numbers that fit 32 bits"),
+    ("document", "embedding", [1e39] * 1536, "embedding must contain finite numbers that fit into 32 bits"),
     ("document", "embedding", [10**400] * 1536, "embedding must be a list of numbers"),
     ("document", "metadata", "x", "metadata must be a JSON object"),
     ("memory", "category", "dream", "category must be one of semantic, episodic, fact, preference"),
@@ -429,9 +429,7 @@ async def test_a_file_without_its_end_is_reported(engine: Engine, namespace: str
     await say(engine, namespace, "ann", "hello")
     report = await imported(engine, (await exported(engine, namespace))[:-1], f"test-{uuid4()}")
     assert report.added == {"session": 1, "message": 1}
-    assert [refusal.reason for refusal in report.refusals] == [
-        "the last line of an export is missing: the file was cut off"
-    ]
+    assert [refusal.reason for refusal in report.refusals] == ["the last line is missing: the file was cut off"]
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ async def test_a_resource_that_is_replaced_leaves_nothing_of_its_old_text(engine
     assert await texts(engine, ann, "dogs that bark or cats") == [short]
 
 
-@pytest.mark.unindexed("it needs a resource that still waits for its meaning")
+@pytest.mark.unindexed("it needs a resource that still waits to be embedded")
 async def test_a_long_resource_is_found_by_its_words_before_it_has_its_meaning(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
     text = " ".join(f"House number {n} has a dog that barks all night." for n in range(1000))

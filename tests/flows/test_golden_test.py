@@ -112,8 +112,8 @@ async def test_a_new_query_that_is_answered_perfectly_is_no_drift(engine: Engine
     assert not report.run.drift_detected
     assert report.changes == SetChanges(new=(added.id,))
     assert report.details == (
-        f"{NORMAL}. The golden set has changed (1 new): drift is judged on the 1 query that is the same. "
-        "The others are held to this run from now on."
+        f"{NORMAL}. The golden set has changed (1 new): drift is measured on the 1 unchanged query. "
+        "For the others, this run is the baseline."
     )
     assert (await on(engine, DAY + timedelta(days=2)).run(namespace)).details == NORMAL
 
@@ -142,11 +142,11 @@ async def test_changed_and_removed_queries_are_told_and_not_compared(engine: Eng
     report = await on(engine, DAY + timedelta(days=1)).run(namespace)
     assert report.changes == SetChanges(changed=(changed.id,), removed=(removed.id,))
     assert not report.run.drift_detected
-    assert "has changed (1 with other expectations, 1 gone): drift is judged on the 1 query" in report.details
+    assert "has changed (1 with other expected insights, 1 removed): drift is measured on" in report.details
     await engine.golden_test.remove(namespace, same.id)
     await engine.golden_test.add(namespace, [Entry(MEDIUM, stored)])
     report = await on(engine, DAY + timedelta(days=2)).run(namespace)
-    assert "no query can be compared, so this run sets the baseline" in report.details
+    assert "no query can be compared, so this run is the new baseline" in report.details
     assert not report.run.drift_detected
 
 
@@ -242,7 +242,7 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
         (Entry("🎉"), Invalid, "query holds no letters"),
         (Entry("tea", [2**63]), NotFound, f"expect names insights that are not stored here: {2**63}"),
         (Entry("tea", [0], "golden.jsonl line 7: "), NotFound, "golden.jsonl line 7: expect names insights"),
-        (Entry("tea", ["1"]), Invalid, "expect must hold the ids of insights, whole numbers, not '1'"),  # type: ignore[list-item]
+        (Entry("tea", ["1"]), Invalid, "expect must contain ids of insights"),  # type: ignore[list-item]
         (Entry("tea", [True]), Invalid, "whole numbers, not True"),
         (Entry("tea", "12"), Invalid, "expect must be a list"),  # type: ignore[arg-type]
         (Entry("tea", [1] * 101), Invalid, "expect has 101 ids, more than the limit of 100"),

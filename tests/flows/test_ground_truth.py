@@ -60,7 +60,7 @@ async def test_there_is_nothing_to_accept_without_a_query_or_a_judgement(engine:
     with pytest.raises(NotFound, match="query_id 7 is not in the golden set"):
         await engine.ground_truth.accept(namespace, 7)
     (golden,) = await engine.golden_test.add(namespace, [Entry(QUERY)])
-    with pytest.raises(NotFound, match="No judge has been heard about query"):
+    with pytest.raises(NotFound, match="has not been judged"):
         await engine.ground_truth.accept(namespace, golden.id)
 
 
@@ -71,6 +71,6 @@ async def test_more_than_a_query_may_expect_is_refused_whole(
     stored = await fill(engine, namespace)
     (golden,) = await engine.golden_test.add(namespace, [Entry(QUERY)])
     await judged(engine, namespace, golden.id, QUERY, (stored[0], 1.0, 1.0), (stored[1], 1.0, 1.0))
-    with pytest.raises(LimitReached, match="would expect 2 insights, and 1 at most"):
+    with pytest.raises(LimitReached, match="would expect 2 insights, more than the limit of 1"):
         await engine.ground_truth.accept(namespace, golden.id)
     assert [query.expected_ids for query in await engine.golden_test.queries(namespace)] == [[]]

@@ -134,14 +134,14 @@ async def test_insights_that_are_not_embedded_yet_are_no_empty_success(
 ) -> None:
     stored = await fill_without_model(engine, namespace)
     vector = await padded(engine, "doctor") if given else None
-    with pytest.raises(NotSearched, match="4 insights are not embedded yet, and words alone gave no result"):
+    with pytest.raises(NotSearched, match="4 insights are not embedded yet, and keyword search found nothing"):
         await engine.cognition.hybrid_search(namespace, "doctor", vector)
     with pytest.raises(NotSearched, match="4 insights are not embedded yet"):
         await engine.cognition.insights(namespace, "doctor")
     by_words = await engine.cognition.hybrid_search(namespace, "Lisbon", vector)
     assert (ids(by_words), by_words.degraded) == (
         [stored[3]],
-        "4 insights are not embedded yet: until then words alone find what waits.",
+        "4 insights are not embedded yet and can be found only by keyword search",
     )
     await engine.indexer.flush(namespace)
     found = await engine.cognition.hybrid_search(namespace, "doctor", vector, top_k=1)
@@ -156,7 +156,7 @@ async def test_only_insights_that_wait_are_counted(engine: Engine, namespace: st
     assert (set(ids(found)), found.degraded) == (set(stored), None)
     await fill_without_model(engine, namespace, "One more. " * 500)
     found = await engine.cognition.hybrid_search(namespace, "doctor")
-    assert found.degraded == "1 insight is not embedded yet: until then words alone find what waits."
+    assert found.degraded == "1 insight is not embedded yet and can be found only by keyword search"
 
 
 @pytest.mark.unindexed("it needs an episode that still waits to be embedded")
@@ -187,7 +187,7 @@ async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: 
         ("tea", {"query_embedding": [0.0] * 1536}, "query_embedding is all zeros"),
         ("tea", {"query_embedding": [float("nan")] * 1536}, "finite"),
         ("tea", {"query_embedding": ["1"] * 1536}, "query_embedding must hold numbers"),
-        ("tea", {"query_embedding": [0.1] * 1536}, "query_embedding is not of this deployment's space.*first 384"),
+        ("tea", {"query_embedding": [0.1] * 1536}, "query_embedding does not fit the model.*first 384"),
     ],
 )
 async def test_a_bad_search_is_refused_with_a_sentence(

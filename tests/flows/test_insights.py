@@ -99,7 +99,7 @@ async def test_without_a_model_the_meaning_waits(engine: Engine, namespace: str)
     assert [found.insight.id for found in await engine.cognition.insights(namespace, "honey")] == [stored.insight.id]
 
 
-@pytest.mark.unindexed("it needs an insight that still waits for its meaning")
+@pytest.mark.unindexed("it needs an insight that still waits to be embedded")
 async def test_a_very_long_insight_gets_its_meaning_from_the_indexer(engine: Engine, namespace: str) -> None:
     sources = await say(engine, namespace, "Notes of a long meeting.")
     content = " ".join(f"Point {n}: the committee decided about budget line {n} of the plan." for n in range(700))
@@ -235,7 +235,7 @@ async def test_a_text_that_says_little_or_something_else_is_warned_about(engine:
     sources = await say(engine, namespace, "The meeting is on Friday at nine.")
     vague = await engine.cognition.compress(namespace, "It is what it is, and so on and so forth.", [])
     assert len(vague.warnings) == 1
-    assert "says little for its length" in vague.warnings[0]
+    assert "has little information for its length" in vague.warnings[0]
     nonsense = await engine.cognition.compress(namespace, "Purple walrus quantum trombone marmalade.", sources)
     assert len(nonsense.warnings) == 1
     assert "little to do with its sources" in nonsense.warnings[0]

@@ -158,7 +158,7 @@ async def test_if_one_judge_fails_at_everything_nothing_is_stored_and_the_error_
     judges = [Provider("model-1", scoring(*[0.9] * 4)), Provider("model-2", scoring(*[0.9] * 4))]
     judges[judge - 1].answer = failing(problem)
     with pytest.raises(
-        RecollectError, match=rf"^Nothing was stored. Judge {judge} \(model-{judge}\) failed: {problem}$"
+        RecollectError, match=rf"^Nothing was stored: Judge {judge} \(model-{judge}\) failed: {problem}$"
     ) as raised:
         await court(engine, *judges).evaluate(namespace, query_id, QUERY, DOCUMENTS)
     assert type(raised.value) is error
@@ -245,7 +245,7 @@ async def test_what_is_not_judged_by_the_deadline_is_named_and_the_rest_is_store
     assert told[0] == (1, 2)
     assert reservations(heard) == [
         "1 of 2 documents could not be judged and are not counted.",
-        "Kappa of one document says nothing about agreement: judge several.",
+        "Kappa of one document is not meaningful: judge several.",
     ]
 
 

@@ -149,7 +149,7 @@ async def test_whoever_finds_no_room_in_its_time_is_told_so_and_leaves_the_queue
     clock = QuickClock()
     pace = Pace("the model", Limits(per_second=1, at_once=1), NoRoom(), clock)
     for _ in range(2):
-        with pytest.raises(Unavailable, match="the model has as many requests under way as it may have"):
+        with pytest.raises(Unavailable, match="the model has reached its limit of concurrent requests"):
             async with asyncio.timeout(60), pace.turn("one", pace.arrive(), within=3.0):
                 raise AssertionError("nobody is let through")
     assert sum(clock.waits) < 6.0

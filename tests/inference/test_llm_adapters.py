@@ -99,7 +99,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(
     assert (await llm.complete_as(prompt, Verdict)).score == 1.0
     assert "did not fit the schema" in str(provider.requests[1].body["messages"])
     provider.script(Reply(unfit), Reply(unfit))
-    with pytest.raises(Unavailable, match="answered twice in a form that cannot be used") as caught:
+    with pytest.raises(Unavailable, match="answered twice in an invalid form") as caught:
         await llm.complete_as(prompt, Verdict)
     assert unfit not in str(caught.value)
     assert len(provider.requests) == 4

@@ -57,7 +57,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, share: float) -> None
     path.unlink(missing_ok=True)
     write(path)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(Invalid, match="not a whole backup"):
+    with pytest.raises(Invalid, match="not a complete Recollect backup"):
         read(path)
 
 
@@ -70,7 +70,7 @@ def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path: Path, place
     data = bytearray(path.read_bytes())
     data[int(place * len(data))] = value
     path.write_bytes(data)
-    refused = pytest.raises(Invalid, match="not a whole backup")
+    refused = pytest.raises(Invalid, match="not a complete Recollect backup")
     with refused if not reads_the_same(path) else nullcontext():
         read(path)
 
@@ -85,7 +85,7 @@ def reads_the_same(path: Path) -> bool:
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a backup at all", b"PK\x05\x06" + bytes(18)])
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "b").write_bytes(content)
-    with pytest.raises(Invalid, match="not a whole backup"):
+    with pytest.raises(Invalid, match="not a complete Recollect backup"):
         read(tmp_path / "b")
 
 
@@ -94,7 +94,7 @@ def test_rows_that_are_not_those_of_the_manifest_are_refused(tmp_path: Path) -> 
     with reading(tmp_path / "good") as file:
         other = [table.model_copy(update={"sha256": "0" * 64}) for table in file.manifest.tables]
     write(tmp_path / "b", tables=other)
-    with pytest.raises(Invalid, match="not a whole backup"):
+    with pytest.raises(Invalid, match="not a complete Recollect backup"):
         read(tmp_path / "b")
 
 
@@ -103,7 +103,7 @@ def test_a_small_file_that_unpacks_to_a_large_manifest_is_refused_unread(tmp_pat
     assert (tmp_path / "b").stat().st_size < 300_000
     tracemalloc.start()
     try:
-        with pytest.raises(Invalid, match="not a whole backup"):
+        with pytest.raises(Invalid, match="not a complete Recollect backup"):
             read(tmp_path / "b")
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
@@ -117,7 +117,7 @@ def test_a_row_longer_than_any_row_can_be_is_refused(tmp_path: Path, monkeypatch
     assert read(tmp_path / "good") == ROWS
     monkeypatch.setitem(ROWS, "documents", b"x\n" + b"x" * 5_000_000)
     write(tmp_path / "b")
-    with pytest.raises(Invalid, match="not a whole backup"):
+    with pytest.raises(Invalid, match="not a complete Recollect backup"):
         read(tmp_path / "b")
 
 

@@ -135,7 +135,7 @@ def open_provider(config: ProviderConfig) -> Provider:
         module = importlib.import_module(f"recollect.agent.providers.{config.name}_api")
     except ImportError as problem:
         raise AgentError(
-            f"The provider {config.name} needs the package {config.name}: pip install 'recollect[llm]'."
+            f"The provider {config.name} needs the package {config.name}: pip install 'recollect[llm]'"
         ) from problem
     provider: Provider = module.open_provider(config)
     return provider

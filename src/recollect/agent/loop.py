@@ -189,7 +189,7 @@ class AgentLoop:
                     case Finished():
                         reason = event.reason
         if reason is None:
-            raise ProviderError(f"The answer of {self._provider.model} broke off before its end: try again.")
+            raise ProviderError(f"The answer of {self._provider.model} broke off before its end: try again")
         said = _Said(_storable("".join(pieces)).strip(), _storable("".join(kept)).strip())
         return _Reply(said, tuple(calls), reason)
 
@@ -220,13 +220,13 @@ class AgentLoop:
 
 def _check(prompt: str) -> None:
     if not prompt.strip():
-        raise Refused("The prompt is empty: say something.")
+        raise Refused("The prompt is empty: say something")
     if len(prompt) > MAX_PROMPT_CHARACTERS:
-        raise Refused(f"The prompt has {len(prompt):,} characters, more than the limit of {MAX_PROMPT_CHARACTERS:,}.")
+        raise Refused(f"The prompt has {len(prompt):,} characters, more than the limit of {MAX_PROMPT_CHARACTERS:,}")
     if "\0" in prompt:
-        raise Refused("The prompt holds a NUL character, which cannot be stored: take it out.")
+        raise Refused("The prompt holds a NUL character, which cannot be stored: take it out")
     if _storable(prompt) != prompt:
-        raise Refused("The prompt is not valid UTF-8: it holds half of a surrogate pair.")
+        raise Refused("The prompt is not valid UTF-8: it holds half of a surrogate pair")
 
 
 def _asked(run: Run, prompt: str, at_ms: int, skills: Sequence[Skill]) -> list[SessionEvent]:

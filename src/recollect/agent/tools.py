@@ -64,9 +64,9 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError) as problem:
-        raise Refused(f"The arguments of {call.name} are not JSON: {problem}.") from problem
+        raise Refused(f"The arguments of {call.name} are not JSON: {problem}") from problem
     if not isinstance(arguments, dict):
-        raise Refused(f"The arguments of {call.name} must be a JSON object.")
+        raise Refused(f"The arguments of {call.name} must be a JSON object")
     return arguments
 
 
@@ -74,5 +74,5 @@ def text_argument(arguments: Mapping[str, Any], name: str) -> str:
     """An argument that must be there and be text."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise Refused(f"{name} is missing: it must be text.")
+        raise Refused(f"{name} is missing: it must be text")
     return value

@@ -136,7 +136,7 @@ class _Reader:
             raise self._fault(at)
         self._left -= 1
         if self._left < 0:
-            raise Invalid(f"The body holds more than {self._max_values:,} values: send it in several requests")
+            raise Invalid(f"The body has more than {self._max_values:,} values: send it in several requests")
         if not self._open:
             self.value = value
         elif isinstance(container := self._open[-1], list):

@@ -45,8 +45,8 @@ def check() -> None:
     protocol = os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     if protocol != "http/protobuf":
         raise Misconfigured(
-            f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}, and Recollect exports by http/protobuf only: unset it, and "
-            "use the collector's port for HTTP, usually 4318"
+            f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}, but Recollect exports only over http/protobuf: unset it "
+            "and use the collector's port for HTTP, usually 4318"
         )
 
 
@@ -77,8 +77,8 @@ def missing() -> str | None:
     if _Scraped.write is not None:
         return None
     if _disabled():
-        return "This server keeps no metrics, because OTEL_SDK_DISABLED is set: unset it and start the server again"
-    return f"Metrics are an extra that is not installed: {INSTALL}, then start the server again"
+        return "This server keeps no metrics, because OTEL_SDK_DISABLED is set: unset it and restart the server"
+    return f"Metrics need an extra that is not installed: {INSTALL}, then restart the server"
 
 
 async def scrape(engine: Engine) -> tuple[bytes, str]:
@@ -143,7 +143,7 @@ async def _measure_often(engine: Engine) -> None:
         try:
             await _measure(engine)
         except RecollectError as problem:
-            _log.warning("The waiting passages could not be counted: %s", problem)
+            _log.warning("Could not count the waiting passages: %s", problem)
         await asyncio.sleep(WAITING_SECONDS)
 
 

@@ -62,7 +62,7 @@ class Access:
     async def create_user_key(self, namespace: str, user_id: str) -> NewKey:
         """A key with which the gateway knows one user."""
         if user_id == ANONYMOUS:
-            raise Invalid(f"user_id {ANONYMOUS} stands for sessions that belong to nobody: choose another")
+            raise Invalid(f"user_id {ANONYMOUS} is reserved for sessions without a user: choose another")
         return await self._create(namespace, "uk", None, checks.identifier(user_id, "user_id"))
 
     async def keys(self, namespace: str) -> list[Key]:
@@ -71,12 +71,12 @@ class Access:
             return await self._keys.of_namespace(db)
 
     async def revoke(self, namespace: str, key_id: str) -> None:
-        """Make a key useless."""
+        """Revoke a key."""
         async with self._database.transaction(namespace) as tx:
             revoked = await self._keys.revoke(tx, key_id)
         self._forget()
         if not revoked:
-            raise NotFound(f"There is no key {key_id} in use in the namespace {namespace}: `recollect keys list`")
+            raise NotFound(f"Namespace {namespace} has no active key {key_id}: see `recollect keys list`")
 
     async def credential(self, secret: str) -> Credential | None:
         """Whom a secret proves to be, or None."""
@@ -125,7 +125,7 @@ class Access:
         self._forget()
         if key is None:
             raise Conflict(
-                f"User {user_id} has a key already, which is shown only once. "
+                f"User {user_id} already has a key, which is shown only once. "
                 "If it is lost: `recollect keys list`, `recollect keys revoke ID`, then create the user again."
             )
         return NewKey(key.id, secret, key.created_at)

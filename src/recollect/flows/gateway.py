@@ -222,7 +222,7 @@ class Gateway:
         places = {}
         if CURRENT_CHAT in scopes:
             if conversation_id is None:
-                raise Invalid(f"conversation_id is missing: the scope {CURRENT_CHAT} searches the chat that it names")
+                raise Invalid(f"conversation_id is missing: the scope {CURRENT_CHAT} needs it")
             checks.identifier(conversation_id, "conversation_id")
             chat = _check_session_id(CHAT + conversation_id)
             if await self._exists(owner, chat):
@@ -259,7 +259,7 @@ class Gateway:
 def _check_session_id(session_id: str) -> str:
     checks.identifier(session_id, "session_id")
     if not session_id.startswith(CHAT) or session_id == CHAT:
-        raise Invalid(f"session_id must be {CHAT} and the id of the conversation, {CHAT}7f3a for example")
+        raise Invalid(f"session_id must be {CHAT} followed by the id of the conversation, such as {CHAT}7f3a")
     if len(session_id) > MAX_SESSION_CHARACTERS:
         raise Invalid(f"session_id is longer than {MAX_SESSION_CHARACTERS} characters")
     return session_id

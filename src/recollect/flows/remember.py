@@ -142,7 +142,7 @@ class Remember:
         async with self._database.transaction(namespace) as tx:
             session = await self._sessions.create(tx, session_id, user_id, title, metadata)
         if session is None:
-            raise Conflict(f"Session {session_id} exists already: choose another id")
+            raise Conflict(f"Session {session_id} already exists: choose another id")
         return session
 
     @telemetry.memory_operation("create_memory")
@@ -174,7 +174,7 @@ class Remember:
             if added:
                 self._written()
                 return Remembered(document_id, "created")
-        raise Conflict("The same text is being remembered and forgotten by others: try again")
+        raise Conflict("Another request is deleting the same text: try again")
 
     async def _merge(
         self, tx: Transaction, document_id: UUID, present: Mapping[str, Any], metadata: Mapping[str, Any]
@@ -196,7 +196,7 @@ class Remember:
                 # In a transaction of its own: to insert sessions while others are locked could end in a deadlock.
                 async with self._database.transaction(namespace) as tx:
                     await self._sessions.open(tx, missing.owners, missing.realms)
-        raise Conflict("A session is being deleted while it is written to: try again")
+        raise Conflict("Another request is deleting a session of this write: try again")
 
     async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
         analysed = await self._unwritten(tx, analysed)
@@ -261,7 +261,7 @@ def _new_lines(item: _Analysed, holder: SessionOwner | None, known: set[UUID]) -
     if turn.realm is None:
         return item
     if holder != SessionOwner(turn.owner_if_new or "", turn.realm):
-        refusal = SessionTaken(f"Session {turn.session_id} belongs to somebody else: choose another id")
+        refusal = SessionTaken(f"Session {turn.session_id} belongs to another user: choose another id")
         return _Analysed(replace(turn, lines=()), (), refusal)
     lines, excerpts = [], []
     for line, of_line in zip(turn.lines, item.excerpts, strict=True):

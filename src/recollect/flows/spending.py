@@ -25,7 +25,7 @@ class Spending:
             if not await self._usage.reserve(tx, day, tokens, self.daily_tokens):
                 spent = await self._usage.spent(tx, day)
                 raise BudgetSpent(
-                    f"The token budget of {day} does not allow this: {spent:,} of {self.daily_tokens:,} are spent or "
+                    f"The token budget for {day} is too small: {spent:,} of {self.daily_tokens:,} are spent or "
                     f"set aside, and {purpose.feature} with {purpose.model} may take {tokens:,}. "
                     "Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."
                 )

@@ -178,7 +178,7 @@ def _lagging(indexer: Backlog, embeddings: Embeddings) -> list[str]:
     if embeddings.active is None or indexer.oldest_seconds <= MAX_LAG_SECONDS:
         return []
     return [
-        f"The indexer lags: {indexer.waiting:,} passage(s) wait for their meaning, the oldest for "
+        f"The indexer lags: {indexer.waiting:,} passage(s) wait to be embedded, the oldest for "
         f"{indexer.oldest_seconds / 60:,.0f} minutes. Is a server running with RECOLLECT_INDEXER on, and what does its "
         "log say? `recollect index --wait` does the work now."
     ]

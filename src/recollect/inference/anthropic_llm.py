@@ -59,8 +59,8 @@ class AnthropicWriter:
 
     def _text(self, message: Message, max_tokens: int) -> str:
         if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens.")
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens")
         text = "".join(block.text for block in message.content if block.type == "text")
         if message.stop_reason == "refusal" or not text:
-            raise Unavailable(f"{self.model_id} declined to answer.")
+            raise Unavailable(f"{self.model_id} declined to answer")
         return text

@@ -55,11 +55,11 @@ class Provider:
     package: str
 
     def without_key(self) -> Misconfigured:
-        return NoUsableKey(f"API key not configured: set {self.key_setting} to use {self.name}.")
+        return NoUsableKey(f"API key not configured: set {self.key_setting} to use {self.name}")
 
     def without_package(self) -> Misconfigured:
         return Misconfigured(
-            f"{self.name} needs the package {self.package}: install it with `pip install 'recollect[llm]'`."
+            f"{self.name} needs the package {self.package}: install it with `pip install 'recollect[llm]'`"
         )
 
     def unreachable(self, category: type[Transient] = Transient, *, perhaps_billed: bool = False) -> Transient:
@@ -81,16 +81,16 @@ class Provider:
     def status(self, code: int, headers: Mapping[str, str], said: str, key: str) -> RecollectError:
         """The error for a status that is not success; `said` is the provider's own sentence."""
         if code in (401, 403):
-            return NoUsableKey(f"{self.name} does not accept the API key ({code}): check {self.key_setting}.")
+            return NoUsableKey(f"{self.name} does not accept the API key ({code}): check {self.key_setting}")
         said = said.replace(key, "***")[:_MOST_SAID]
         if code == 429 and "insufficient_quota" in said:
             return LimitReached(f"The account at {self.name} has no quota left. Add credit there, or use another key.")
         if code in _MAY_PASS or code >= 500:
             pause = _pause(headers)
             category = Transient if code != 429 and pause is None else Throttled
-            return category(f"{self.name} is not able to answer now ({code}): {said}", retry_after=pause)
+            return category(f"{self.name} cannot answer now ({code}): {said}", retry_after=pause)
         if code == 404:
-            return Misconfigured(f"{self.name} does not know what it was asked for (404): {said}")
+            return Misconfigured(f"{self.name} does not know the model or address (404): {said}")
         if code == 413:
             return LimitReached(f"The text is too long for {self.name} (413): {said}")
         return Refused(f"{self.name} refused the request ({code}): {said}")

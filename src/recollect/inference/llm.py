@@ -148,7 +148,7 @@ class WrittenLlm:
             return _parsed(await self._shaped(again, schema), shape)
         except ValidationError as problem:
             raise Unavailable(
-                f"{self.model_id} answered twice in a form that cannot be used ({_fault(problem)}). "
+                f"{self.model_id} answered twice in an invalid form ({_fault(problem)}). "
                 "Try again, or choose another model."
             ) from None
 

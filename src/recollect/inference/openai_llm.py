@@ -61,9 +61,9 @@ class OpenAiWriter:
     def _text(self, completion: ChatCompletion, max_tokens: int) -> str:
         choice = completion.choices[0]
         if choice.finish_reason == "length":
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens.")
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens")
         if not choice.message.content:
-            raise Unavailable(f"{self.model_id} declined to answer.")
+            raise Unavailable(f"{self.model_id} declined to answer")
         return choice.message.content
 
 

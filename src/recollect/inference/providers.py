@@ -50,8 +50,8 @@ class Providers:
         named = _SPEC.fullmatch(spec)
         if named is None:
             raise Misconfigured(
-                f"{spec!r} does not name a model: write provider and model, as in openai:gpt-4o-mini or "
-                "anthropic:claude-haiku-4-5."
+                f"{spec!r} does not name a model: write provider and model, such as openai:gpt-4o-mini or "
+                "anthropic:claude-haiku-4-5"
             )
         guard = self._guard(spec, self._limits)
         if named["provider"] == "openai":

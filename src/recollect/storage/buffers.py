@@ -68,7 +68,7 @@ class Buffers:
         except ValueError:
             # Whose sentence may quote the address, and its password.
             raise Misconfigured(
-                "RECOLLECT_REDIS_URL cannot be used: it must look like redis://user:password@host:6379/0, "
+                "RECOLLECT_REDIS_URL is invalid: it must look like redis://user:password@host:6379/0, "
                 "rediss://... for TLS or unix:///path/to/socket"
             ) from None
         return cls(Redis.from_pool(pool))

@@ -52,7 +52,7 @@ def _category(problem: asyncpg.PostgresError) -> type[RecollectError]:
 # What a caller can act on; which statement it was is in the note of the error, for tracebacks.
 _PLAIN = {
     "23503": "A record of {table} refers to something that is not stored here",
-    "23505": "Another record of {table} has this place already",
+    "23505": "Another record of {table} already has this place",
 }
 
 

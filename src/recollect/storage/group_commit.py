@@ -54,7 +54,7 @@ class GroupCommit(Generic[Item, Result]):
     async def submit(self, namespace: str, item: Item, size: int) -> Result:
         """Write one item of about `size` bytes; returns after the commit that holds it."""
         if self._closed:
-            raise Unavailable("The engine is closed: open a new one.")
+            raise Unavailable("The engine is closed: open a new one")
         waiting: _Waiting[Item, Result] = _Waiting(item, size, asyncio.get_running_loop().create_future())
         queue = self._queues.setdefault(namespace, _Queue())
         queue.waiting.append(waiting)
@@ -81,7 +81,7 @@ class GroupCommit(Generic[Item, Result]):
             if queue.drains == 0:
                 del self._queues[namespace]
                 for waiting in queue.waiting:
-                    _answer(waiting, Unavailable("Writing stopped before this was stored. Try again."))
+                    _answer(waiting, Unavailable("Writing stopped before this was stored: try again"))
 
     async def _commit(self, namespace: str, batch: list[_Waiting[Item, Result]]) -> None:
         try:
@@ -114,7 +114,7 @@ class GroupCommit(Generic[Item, Result]):
 def _give_up(batch: Sequence[_Waiting[Item, Result]]) -> None:
     """Tell the callers who have heard nothing yet."""
     for waiting in batch:
-        _answer(waiting, Unavailable("The engine was closed before this was known to be stored."))
+        _answer(waiting, Unavailable("The engine was closed before this write was confirmed"))
 
 
 def _next_batch(queue: deque[_Waiting[Item, Result]]) -> list[_Waiting[Item, Result]]:

@@ -93,11 +93,11 @@ async def check_server(database: Database) -> ServerVersions:
         )
     if row["pgvector"] is None:
         raise Misconfigured(
-            "The database lacks the extension pgvector: run `recollect migrate`, which says what to do."
+            "The database does not have the extension pgvector: run `recollect migrate` for instructions"
         )
     if tuple(map(int, re.findall(r"\d+", row["pgvector"])[:2])) < MIN_PGVECTOR:
         raise Misconfigured(
-            f"The database has pgvector {row['pgvector']}, and Recollect needs {MIN_PGVECTOR[0]}.{MIN_PGVECTOR[1]}. "
+            f"The database has pgvector {row['pgvector']}, but Recollect needs {MIN_PGVECTOR[0]}.{MIN_PGVECTOR[1]}. "
             "Update the package on the server, then run, as the owner of the extension: ALTER EXTENSION vector UPDATE;"
         )
     return ServerVersions(row["postgres"].split(" ")[0], row["pgvector"])
@@ -118,7 +118,7 @@ async def _ensure_pgvector(connection: Connection) -> None:
         await connection.execute("create extension if not exists vector")
     except asyncpg.InsufficientPrivilegeError as problem:
         raise Misconfigured(
-            f"The database {database} lacks the extension pgvector, and this role may not create it. "
+            f"The database {database} does not have the extension pgvector, and this role may not create it. "
             f"A superuser must run in {database}: CREATE EXTENSION vector;"
         ) from problem
 

@@ -157,7 +157,7 @@ async def test_kappa_of_one_document_is_flagged(
         arguments = {"query_id": query_id, "query": QUERY, "docs": [{"id": 1, "content": "gpt=0.9 claude=0.8"}]}
         answer = json.loads(text_of(await client.call_tool("store_dual_judge_scores", arguments)))
     assert (answer["kappa"], answer["status"]) == (1.0, "success")
-    assert answer["details"] == "Kappa of one document says nothing about agreement: judge several."
+    assert answer["details"] == "Kappa of one document is not meaningful: judge several."
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_judge_that_gives_no_usable_score_fails_the_call_and_nothing_is_
     async with judged_by(provider, settings) as client:
         problem = await refusal(client, query_id, "Document content text, gpt=0.9 claude=1.5")
     assert problem["error"] == "Tool execution failed"
-    assert problem["details"].startswith(f"Nothing was stored. Judge 2 (anthropic:{settings.judge_anthropic_model})")
+    assert problem["details"].startswith(f"Nothing was stored: Judge 2 (anthropic:{settings.judge_anthropic_model})")
     assert await judged(engine, namespace, query_id) == []
 
 
@@ -216,7 +216,7 @@ async def test_a_judge_whose_key_is_refused_or_missing_is_named_and_the_key_is_n
     assert refused["error"] == missing["error"] == "API key not configured"
     judge = f"Judge 2 (anthropic:{settings.judge_anthropic_model})"
     assert refused["details"].startswith(
-        f"Nothing was stored. {judge} failed: Anthropic does not accept the API key (401)"
+        f"Nothing was stored: {judge} failed: Anthropic does not accept the API key (401)"
     )
     assert REFUSED_KEY not in refused["details"]
     assert missing["details"] == (

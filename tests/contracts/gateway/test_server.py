@@ -94,7 +94,7 @@ async def test_a_blank_message_is_refused_by_its_place(anna: GatewayUser) -> Non
     assert "messages[1].content is empty" in refusal
 
 
-@pytest.mark.unindexed("it needs a message that still waits for its meaning")
+@pytest.mark.unindexed("it needs a message that still waits to be embedded")
 async def test_before_the_flush_words_are_found_and_after_it_meaning_too(anna: GatewayUser) -> None:
     await anna.ok(ADD, session_id="chat:1", messages=said("anna", "My physician told me to rest."))
     assert await anna.texts("physician") == ["My physician told me to rest."]

@@ -109,7 +109,7 @@ async def test_an_export_has_a_line_for_each_record(memory: MemoryManager, setti
 
 async def test_an_export_of_a_user_of_whom_nothing_is_known_is_refused(memory: MemoryManager) -> None:
     await memory.create_session("anna")
-    with pytest.raises(NotFound, match="Nothing is known of the user ana"):
+    with pytest.raises(NotFound, match="There is nothing of the user ana"):
         _ = [line async for line in memory.export(user_id="ana")]
     with pytest.raises(Invalid, match="user_id is empty"):
         _ = [line async for line in memory.export(user_id="")]

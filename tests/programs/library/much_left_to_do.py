@@ -1,4 +1,4 @@
-"""The program ends while hundreds of passages wait for their meaning and hundreds of writes are not even begun."""
+"""The program ends while hundreds of passages wait to be embedded and hundreds of writes are not even begun."""
 
 import asyncio
 from uuid import uuid4

@@ -24,22 +24,22 @@ def refused(name: str, status: int, said: str | None, key: Secret | None) -> Pro
 
 def unreachable(name: str, address: str) -> ProviderError:
     """No connection."""
-    return ProviderError(f"{name} cannot be reached at {address}: check the network and the address.")
+    return ProviderError(f"{name} cannot be reached at {address}: check the network and the address")
 
 
 def late(name: str) -> ProviderError:
     """No answer in time."""
-    return ProviderError(f"{name} did not answer in time: try again.")
+    return ProviderError(f"{name} did not answer in time: try again")
 
 
 def broke_off(name: str) -> ProviderError:
     """A stream that ended before the answer did."""
-    return ProviderError(f"The answer of {name} broke off before its end: try again.")
+    return ProviderError(f"The answer of {name} broke off before its end: try again")
 
 
 def unreadable(name: str) -> ProviderError:
     """Something that is no answer in the provider's format."""
-    return ProviderError(f"The answer of {name} cannot be read: check that the address speaks its protocol.")
+    return ProviderError(f"The answer of {name} cannot be read: check that the address speaks its protocol")
 
 
 def ended(name: str, began: bool, kind: str) -> ProviderError:

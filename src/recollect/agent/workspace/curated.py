@@ -124,7 +124,7 @@ def _edited(target: Target, text: str, old_text: str, edit: Callable[[Block], st
     """The file with one entry edited: the one that is a text, or the only one that holds it."""
     wanted = old_text.strip()
     if not wanted:
-        raise Refused("old_text is empty: give some words of the entry that is meant.")
+        raise Refused("old_text is empty: give some words of the entry that is meant")
     found = entries.blocks(text)
     said = {place: block.entry for place, block in enumerate(found) if block.entry is not None}
     # The nearest way of matching that finds anything decides.
@@ -169,7 +169,7 @@ def _within(target: Target, before: str, after: str) -> str:
 def _checked(content: str) -> str:
     entry = entries.tidy(content)
     if not entry:
-        raise Refused("content is empty: say what to remember.")
+        raise Refused("content is empty: say what to remember")
     if reason := screening.fault(entry):
         raise Refused(f"This cannot be remembered: {reason}. Say the fact itself, in plain words.")
     return entry

@@ -37,11 +37,11 @@ def read_text(root: Path, *names: str) -> str:
     except OSError as problem:
         raise unreadable(path, problem) from problem
     if len(content) > MAX_BYTES:
-        raise FileFault(f"{path} has more than {MAX_BYTES:,} bytes: make it shorter.")
+        raise FileFault(f"{path} has more than {MAX_BYTES:,} bytes: make it shorter")
     try:
         return content.decode()
     except UnicodeDecodeError as problem:
-        raise FileFault(f"{path} is not UTF-8 text: save it as UTF-8.") from problem
+        raise FileFault(f"{path} is not UTF-8 text: save it as UTF-8") from problem
 
 
 def replace_text(root: Path, name: str, text: str) -> None:
@@ -82,12 +82,12 @@ def folder(root: Path, *names: str) -> Iterator[int]:
 
 def unreadable(path: Path, problem: OSError) -> FileFault:
     """Why a file cannot be read."""
-    return FileFault(f"{path} cannot be read: {_why(problem)}.")
+    return FileFault(f"{path} cannot be read: {_why(problem)}")
 
 
 def unwritable(path: Path, problem: OSError) -> FileFault:
     """Why a file cannot be written."""
-    return FileFault(f"{path} cannot be written: {_why(problem)}.")
+    return FileFault(f"{path} cannot be written: {_why(problem)}")
 
 
 def sync_directory(path: Path) -> None:
@@ -103,7 +103,7 @@ def private_directory(path: Path) -> Path:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_directory(path.parent)
     except OSError as problem:
-        raise FileFault(f"{path} cannot be made a folder: {problem.strerror}.") from problem
+        raise FileFault(f"{path} cannot be made a folder: {problem.strerror}") from problem
     return path
 
 
@@ -114,7 +114,7 @@ def locked(root: Path, name: str, patience: float = PATIENCE_SECONDS) -> Iterato
         try:
             descriptor = stack.enter_context(opened(root, name, flags=os.O_RDWR | os.O_CREAT))
         except OSError as problem:
-            raise FileFault(f"{root / name} cannot be opened: {_why(problem)}.") from problem
+            raise FileFault(f"{root / name} cannot be opened: {_why(problem)}") from problem
         take_lock(descriptor, root / name, patience)
         yield
 
@@ -128,7 +128,7 @@ def take_lock(descriptor: int, path: Path, patience: float = PATIENCE_SECONDS) -
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise FileFault(
-                    f"{path} is held by another process for more than {patience:.0f} seconds: try again."
+                    f"{path} is held by another process for more than {patience:.0f} seconds: try again"
                 ) from None
             time.sleep(_POLL_SECONDS)
         else:

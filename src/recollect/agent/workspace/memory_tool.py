@@ -58,11 +58,11 @@ class MemoryTool:
             case "remove":
                 return self._service.remove(target, text_argument(arguments, "old_text"))
             case _:
-                raise Refused(f"action must be one of {', '.join(ACTIONS)}.")
+                raise Refused(f"action must be one of {', '.join(ACTIONS)}")
 
 
 def _target(value: object) -> Target:
     for target in FILES:
         if value == target:
             return target
-    raise Refused(f"target must be one of {', '.join(FILES)}.")
+    raise Refused(f"target must be one of {', '.join(FILES)}")

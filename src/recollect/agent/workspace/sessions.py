@@ -126,7 +126,7 @@ class SessionStore:
         if not _ID.fullmatch(session_id):
             raise Refused(
                 "A session id has 1 to 128 letters, digits, dots, hyphens and underscores, "
-                "and begins with a letter or a digit."
+                "and begins with a letter or a digit"
             )
         return self._folder / f"{session_id}{SUFFIX}"
 

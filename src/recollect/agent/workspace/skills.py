@@ -73,15 +73,15 @@ def _calls(prompt: str, skill: Skill) -> bool:
 def _skill(folder: Path, path: Path) -> Skill:
     text = files.read_text(folder.parent, *path.relative_to(folder.parent).parts)
     if len(text) > MAX_CHARACTERS:
-        raise Refused(f"{path} has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}.")
+        raise Refused(f"{path} has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}")
     front = _FRONT_MATTER.match(text)
     fields = {name: value.strip() for name, value in _FIELD.findall(front["fields"])} if front else {}
     body = (text[front.end() :] if front else text).strip()
     name = fields.get("name") or (path.parent.name if path.name == "SKILL.md" else path.stem)
     if not _NAME.fullmatch(name):
-        raise Refused(f"{path} has the name {name!r}: use letters, digits, dots, hyphens and underscores.")
+        raise Refused(f"{path} has the name {name!r}: use letters, digits, dots, hyphens and underscores")
     if not body:
-        raise Refused(f"{path} is empty.")
+        raise Refused(f"{path} is empty")
     triggers = tuple(word.strip(" \"'[]") for word in fields.get("triggers", "").split(","))
     description = fields.get("description") or body.splitlines()[0].lstrip("# ")
     return Skill(name, description, body, tuple(word for word in triggers if word))

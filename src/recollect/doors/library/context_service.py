@@ -11,7 +11,7 @@ class ContextService:
     """
     Stateless conversation context: every call reads or writes the database, nothing is kept between calls.
 
-    The calls are synchronous and safe from any thread, also from inside a running event loop, which they block.
+    The calls are synchronous and safe from any thread, even inside a running event loop, which they block.
     """
 
     @staticmethod
@@ -52,5 +52,5 @@ class ContextService:
 
     @staticmethod
     def close() -> None:
-        """Let go of the database. The next call opens it again; at the end of the process this happens by itself."""
+        """Close the database. The next call opens it again; at the end of the process it is closed for you."""
         background.close()

@@ -59,7 +59,7 @@ class MemoryManager:
         await self.close()
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of the database. The next call opens it again."""
+        """Finish accepted writes and close the database. The next call opens it again."""
         opening = self._engines.pop(asyncio.get_running_loop(), None)
         if opening is not None and not _failed(opening):
             with _storage_failures():
@@ -110,7 +110,7 @@ class MemoryManager:
             return _messages(session_id, messages)
 
     async def get_session(self, session_id: UUID) -> models.Session:
-        """A session without its messages; raises NotFound where there is none."""
+        """A session without its messages; raises NotFound if there is none."""
         with _call("get_session") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             key = _session_key(session_id)
@@ -120,9 +120,9 @@ class MemoryManager:
     async def list_sessions(
         self, user_id: str | None = None, *, limit: int = 100, after: UUID | None = None
     ) -> list[models.Session]:
-        """Sessions of a user, or of everybody, the last active first.
+        """Sessions of a user, or of all users, last active first.
 
-        `after` is the id of the last session of the page before. Sessions of other doors whose ids are not UUIDs are
+        `after` is the id of the last session of the previous page. Sessions of other doors whose ids are not UUIDs are
         left out: this contract could not name them.
         """
         with _call("list_sessions") as span:
@@ -202,7 +202,7 @@ class MemoryManager:
         token_budget: int | None = None,
         explain: bool = False,
     ) -> Recollection:
-        """Recall what answers a question, from everything that was stored, by words and by meaning together."""
+        """Search everything that was stored for what answers a question, by keyword and semantic search combined."""
         with _call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             scope = Scope(
@@ -231,11 +231,11 @@ class MemoryManager:
         twins: bool = False,
         dry_run: bool = False,
     ) -> Receipt:
-        """Take one item, a session or a user out of memory for good, with everything by which it could be found.
+        """Permanently delete one item, a session or a user, including its search index.
 
-        An item goes by the id that was returned for it, or by its kind and id, as in "memory:ID"; with `twins` so do
-        the items that say the same, which the receipt names otherwise. The receipt counts the rows that went; with
-        `dry_run` those that would go.
+        Name an item by the id that was returned for it, or by its kind and id, such as "memory:ID". `twins` deletes
+        its duplicates, too; without it, the receipt lists them. The receipt counts the deleted rows; with `dry_run`,
+        those that would be deleted.
         """
         with _call("forget") as span:
             target = _target(item, session_id, user_id)
@@ -246,10 +246,10 @@ class MemoryManager:
             return receipt
 
     async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
-        """Everything that is stored, or all that belongs to a user, as lines of JSON for `recollect import`.
+        """Everything that is stored, or everything of one user, as lines of JSON for `recollect import`.
 
-        It is the state of one moment; few lines are in memory at a time. Whoever leaves the loop early gives the
-        connection back by `contextlib.aclosing`.
+        It is a snapshot, streamed line by line. If you leave the loop early, use `contextlib.aclosing` to give the
+        connection back.
         """
         # The span is over before the first line: one that lasts would be the parent of whatever is done between lines.
         with _call("export"):
@@ -259,7 +259,7 @@ class MemoryManager:
                 yield line
 
     async def flush(self) -> str | None:
-        """Return when everything stored so far can be recalled by its meaning too: None, or why it cannot be."""
+        """Wait until everything stored so far is embedded. Returns None, or why it cannot be."""
         with _call("flush"):
             engine = await self._engine()
             return await engine.indexer.flush(self._scope(engine))
@@ -292,7 +292,7 @@ class MemoryManager:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled() and not _is_cancelled():
-                raise Unavailable("The memory was closed while it was opened: call again.") from None
+                raise Unavailable("The memory was closed while it was being opened: call again") from None
             raise
 
 
@@ -323,7 +323,7 @@ def _storage_failures() -> Iterator[None]:
 
 def _words(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
     if isinstance(values, str):
-        raise Invalid(f"{name} must be a list of words, not one text: [{values!r}]")
+        raise Invalid(f"{name} must be a list of strings, not one string: [{values!r}]")
     return None if values is None else tuple(values)
 
 
@@ -331,10 +331,10 @@ def _target(item: str | UUID | None, session_id: UUID | str | None, user_id: str
     named = [(None, item), (SESSION, session_id), (USER, user_id)]
     given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
     if len(given) != 1:
-        raise Invalid("Say what to forget: one item, one session_id or one user_id")
+        raise Invalid("Name one thing to forget: item, session_id or user_id")
     ((kind, name),) = given
     if not isinstance(name, str):
-        raise Invalid(f"What to forget is named by its id, not by a {type(name).__name__}")
+        raise Invalid(f"Pass the id of what to forget, not a {type(name).__name__}")
     return Target.named(name) if kind is None else Target(kind, name)
 
 

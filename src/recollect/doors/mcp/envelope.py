@@ -29,7 +29,7 @@ def check(message: Any) -> None:
 
 def _check_id(given: Any) -> None:
     if given is not None and (isinstance(given, bool) or not isinstance(given, int | str)):
-        raise Invalid('"id" must be a text or a whole number')
+        raise Invalid('"id" must be a string or a whole number')
     if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
         raise Invalid(f'"id" is longer than {MAX_ID_CHARACTERS} characters')
 
@@ -37,7 +37,7 @@ def _check_id(given: Any) -> None:
 def _check_request(message: dict[str, Any]) -> None:
     method, params = message["method"], message.get("params")
     if not isinstance(method, str) or not 0 < len(method) <= MAX_METHOD_CHARACTERS:
-        raise Invalid(f'"method" must be a text of 1 to {MAX_METHOD_CHARACTERS} characters, as in "tools/call"')
+        raise Invalid(f'"method" must be a string of 1 to {MAX_METHOD_CHARACTERS} characters, as in "tools/call"')
     if params is not None and not isinstance(params, dict):
         raise Invalid('"params" must be an object, or be left out')
 

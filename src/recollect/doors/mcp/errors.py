@@ -58,7 +58,7 @@ class Refusal:
     details: str
 
 
-CRASH = Refusal(CRASHED, "An unexpected error happened here; the log of the server has the details.")
+CRASH = Refusal(CRASHED, "An unexpected error occurred; the server log has the details")
 
 Answer = Callable[[str, Refusal], CallToolResult]
 

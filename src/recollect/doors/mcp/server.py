@@ -35,8 +35,8 @@ NO_LIMIT = sys.maxsize
 
 INSTRUCTIONS = (
     "Recollect is long-term memory. Before you answer, recall what is known; when you learn something worth keeping, "
-    "store it. What is stored is durable when the call returns, and is found by its words at once and by its meaning "
-    "a moment later."
+    "store it. What is stored is durable when the call returns, keyword search finds it at once, and semantic search a "
+    "moment later."
 )
 
 

@@ -8,8 +8,8 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-NO_BATCHES = "Invalid request: MCP has no batches, so send each message on a line of its own"
-NO_MESSAGE = "Invalid request: this is no message of JSON-RPC 2.0"
+NO_BATCHES = "Invalid request: MCP has no batches, so send each message on its own line"
+NO_MESSAGE = "Invalid request: this is not a JSON-RPC 2.0 message"
 
 
 class AnsweredLines:

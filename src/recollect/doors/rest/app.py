@@ -19,8 +19,8 @@ from recollect.engine import Engine
 EXPOSED_HEADERS = (ltm.OUTCOME, ltm.SUPERSEDED, "Retry-After", "X-Next-Cursor", "X-Recollect-Degraded", "X-Request-ID")
 
 DESCRIPTION = (
-    "Memory for AI agents. On loopback and without keys every request is served; otherwise send "
-    "`Authorization: Bearer KEY`, with a key of `recollect keys create`."
+    "Memory for AI agents. On loopback, a namespace without keys is open; otherwise send "
+    "`Authorization: Bearer KEY`, with a key from `recollect keys create`."
 )
 
 

@@ -18,7 +18,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     passed_over: ClassVar[frozenset[str]] = frozenset()
-    """Fields that clients are known to send, and that say nothing to us."""
+    """Fields that clients are known to send and that we ignore."""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,7 +74,7 @@ Content = Annotated[
     Discriminator(
         _form,
         custom_error_type="content_form",
-        custom_error_message="content must be a text, a list of parts or null",
+        custom_error_message="content must be a string, a list of parts or null",
     ),
 ]
 
@@ -84,7 +84,7 @@ class ChatEntry(Body):
 
     content: Content = Field(
         None,
-        description="A text, or a list of parts of which those of the type `text` count; null where a message only "
+        description="A string, or a list of parts, of which those of type `text` are used; null if the message only "
         "calls tools",
         examples=["I prefer dark mode."],
     )
@@ -95,9 +95,9 @@ class ChatEntry(Body):
         if not isinstance(given, Mapping):
             return given
         if given.get("role") is None:
-            raise _fault("missing", "A message needs a role: who speaks, as in 'user' or 'assistant'")
+            raise _fault("missing", "A message needs a role, such as 'user' or 'assistant'")
         if "content" not in given and not (given.get("tool_calls") or given.get("function_call")):
-            raise _fault("missing", "A message needs content: a text, a list of parts, or null if it only calls tools")
+            raise _fault("missing", "A message needs content: a string, a list of parts, or null if it calls tools")
         return given
 
     def text(self) -> str:
@@ -122,6 +122,6 @@ async def read_json(request: Request) -> Any:
     except UnicodeDecodeError as problem:
         raise Invalid(f"The body is not UTF-8 from byte {problem.start} on: encode it as UTF-8") from problem
     except RecursionError as problem:
-        raise Invalid("The body is nested too deeply to be read: make it flatter") from problem
+        raise Invalid("The body is nested too deeply: make it flatter") from problem
     except ValueError as problem:
         raise Invalid(f"The body is not JSON: {checks.json_fault(problem)}") from problem

@@ -9,8 +9,8 @@ MAX_CHARACTERS = 500
 
 DOCUMENTED: dict[str, Any] = {
     HEADER: {
-        "description": "Present when a model could not be asked, and says why: a text was not embedded, so that words "
-        "alone count for now, or a memory is stored in the caller's own words",
+        "description": "Present when a model could not be asked, and says why: a text was not embedded, so only "
+        "keyword search finds it, or a memory is stored in the caller's own words",
         "schema": {"type": "string"},
     }
 }

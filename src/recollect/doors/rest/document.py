@@ -13,7 +13,7 @@ WITHOUT_KEY: dict[str, Any] = {"security": []}
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key of `recollect keys create`. On loopback, a namespace without keys is open.",
+    "description": "A key from `recollect keys create`. On loopback, a namespace without keys is open.",
 }
 
 

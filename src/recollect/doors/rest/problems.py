@@ -53,18 +53,18 @@ class Faults(BaseModel):
 
 
 _DESCRIBED: dict[int, tuple[type[BaseModel], str]] = {
-    400: (Problem, "The request is no readable HTTP or JSON"),
-    401: (Problem, "No key, or one that is not valid"),
-    403: (Problem, "Without a key, a page of another site may not call"),
-    404: (Problem, "There is no such thing here"),
+    400: (Problem, "The request is not valid HTTP or JSON"),
+    401: (Problem, "The key is missing or invalid"),
+    403: (Problem, "Without a key, pages of other sites may not call"),
+    404: (Problem, "Not found"),
     408: (Problem, "The body did not arrive in time"),
-    409: (Problem, "The request contradicts what is stored"),
+    409: (Problem, "The request conflicts with stored data"),
     413: (Problem, "The body is too large"),
     421: (Problem, "Without a key, only requests addressed to loopback are served"),
     422: (Faults, "The request is not valid"),
-    429: (Problem, "A limit of rate or budget was reached"),
-    500: (Problem, "Something unexpected happened, or the deployment must change"),
-    503: (Problem, "A service that is needed does not answer"),
+    429: (Problem, "A rate limit or budget was exceeded"),
+    500: (Problem, "An unexpected error, or a configuration problem"),
+    503: (Problem, "A required service does not answer"),
 }
 
 ALWAYS = (400, 401, 403, 408, 413, 421, 422, 429, 500, 503)

@@ -57,7 +57,7 @@ def _readable(raw: bytes, name: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as problem:
-        raise Invalid(f"The {name} is not UTF-8: encode it as UTF-8 before its bytes are written as %XX") from problem
+        raise Invalid(f"The {name} is not UTF-8: encode it as UTF-8 before percent-encoding") from problem
 
 
 class _ReadRequest(Request):
@@ -124,7 +124,7 @@ def _check_query(request: Request, known: dict[str, None], repeatable: set[str])
         if name not in known:
             raise _query_fault("extra_forbidden", name, no_such("query parameter", name, known))
         if name in seen and name not in repeatable:
-            raise _query_fault("repeated", name, f"{name} stands more than once: give it one value")
+            raise _query_fault("repeated", name, f"{name} is given more than once: give one value")
         seen.add(name)
 
 

@@ -36,7 +36,7 @@ NOMINEES = 200
 # The same where results are still to be filtered by what passages do not know.
 NOMINEES_TO_FILTER = 1000
 
-SIMILARITY_BY_WORDS = "`similarity` is the share of words in common here."
+SIMILARITY_BY_WORDS = "`similarity` is the share of words in common here"
 
 _INSIGHTS = Scope(kinds=("insight",))
 _EPISODES = Scope(kinds=("episode",))
@@ -311,7 +311,7 @@ class Cognition:
             similar = await self._episodes_by_words(namespace, query, since, reward_min)
             near = [found for found in similar if found.similarity >= min_similarity][:top_k]
             asked.require(near)
-            return Results(near, f"{asked.degraded} {SIMILARITY_BY_WORDS}")
+            return Results(near, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
         async with self._database.searching(namespace) as db:
             episodes = await self._episodes.similar(
                 db,
@@ -339,7 +339,7 @@ class Cognition:
     def _warnings(self, insight: Insight) -> tuple[str, ...]:
         grounding = insight.metadata.get("grounding", 1.0)
         return (
-            *_warning(insight.fidelity, self._low_fidelity, "The text says little for its length: fidelity"),
+            *_warning(insight.fidelity, self._low_fidelity, "The text has little information for its length: fidelity"),
             *_warning(grounding, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
         )
 
@@ -369,7 +369,7 @@ def _source_ids(source_ids: Sequence[int]) -> list[int]:
         raise Invalid(f"source_ids has {len(source_ids):,} ids, more than the limit of {MAX_SOURCES:,}")
     for source in source_ids:
         if isinstance(source, bool) or not isinstance(source, int):
-            raise Invalid(f"source_ids must hold whole numbers only, not {source!r}")
+            raise Invalid(f"source_ids must contain only whole numbers, not {source!r}")
     return list(dict.fromkeys(source_ids))
 
 

@@ -67,15 +67,15 @@ class Comparison:
     def _changes(self) -> str:
         counts = (
             (len(self.changes.new), "new"),
-            (len(self.changes.changed), "with other expectations"),
-            (len(self.changes.removed), "gone"),
+            (len(self.changes.changed), "with other expected insights"),
+            (len(self.changes.removed), "removed"),
         )
         what = ", ".join(f"{count} {kind}" for count, kind in counts if count)
         if not self.held_to:
-            return f"The golden set has changed ({what}): no query can be compared, so this run sets the baseline."
-        same = "1 query that is" if len(self.held_to) == 1 else f"{len(self.held_to)} queries that are"
-        begun = " The others are held to this run from now on." if self.begun else ""
-        return f"The golden set has changed ({what}): drift is judged on the {same} the same.{begun}"
+            return f"The golden set has changed ({what}): no query can be compared, so this run is the new baseline."
+        same = "1 unchanged query" if len(self.held_to) == 1 else f"{len(self.held_to)} unchanged queries"
+        begun = " For the others, this run is the baseline." if self.begun else ""
+        return f"The golden set has changed ({what}): drift is measured on the {same}.{begun}"
 
 
 def compare(

@@ -143,7 +143,7 @@ class GoldenTest:
 
 
 def _not_recorded(degraded: str) -> str:
-    return f"The golden test would measure the outage, so it was not run and nothing is stored. {degraded}"
+    return f"The golden test was not run, because it would measure the outage: {degraded}"
 
 
 def _precision(results: Sequence[QueryResult]) -> float | None:
@@ -170,10 +170,10 @@ def _expected(entry: Entry) -> list[int] | None:
         return None
     name = f"{entry.place}expect"
     if isinstance(entry.expected_ids, str | bytes) or not isinstance(entry.expected_ids, Sequence):
-        raise Invalid(f"{name} must be a list of the ids of insights")
+        raise Invalid(f"{name} must be a list of ids of insights")
     for insight in entry.expected_ids:
         if isinstance(insight, bool) or not isinstance(insight, int):
-            raise Invalid(f"{name} must hold the ids of insights, whole numbers, not {insight!r}")
+            raise Invalid(f"{name} must contain ids of insights, whole numbers, not {insight!r}")
     if len(entry.expected_ids) > MAX_EXPECTED:
         raise Invalid(f"{name} has {len(entry.expected_ids)} ids, more than the limit of {MAX_EXPECTED}")
     _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= checks.LARGEST_ID])
@@ -189,12 +189,12 @@ def _nothing_to_measure(count: int) -> str:
     if not count:
         return (
             "The golden test set is empty: there are no queries to measure precision with. "
-            "`recollect golden add QUERY --expect ID` adds one."
+            "Add one with `recollect golden add QUERY --expect ID`."
         )
     queries = "1 query, which expects nothing" if count == 1 else f"{count} queries, none of which expects anything"
     return (
         f"The golden test set has {queries}: nothing can be measured. "
-        "`recollect golden add QUERY --expect ID` says what a query should find."
+        "Set what a query should find with `recollect golden add QUERY --expect ID`."
     )
 
 

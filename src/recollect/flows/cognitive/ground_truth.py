@@ -50,16 +50,14 @@ class GroundTruth:
             query = await self._golden.lock(tx, query_id)
             verdicts = list(_last_verdicts(query, await self._judging.of_query(tx, query_id)))
             if not verdicts:
-                raise NotFound(
-                    f"No judge has been heard about query {query_id}: `store_dual_judge_scores` of MCP asks both"
-                )
+                raise NotFound(f"Query {query_id} has not been judged: call the MCP tool `store_dual_judge_scores`")
             agreed = [score.document_id for score in verdicts if _relevance(score) == (True, True)]
             insights = await self._insights.find(tx, agreed)
             added = [insight for insight in agreed if insight in insights and insight not in query.expected_ids]
             expected = [*query.expected_ids, *added]
             if len(expected) > MAX_EXPECTED:
                 raise LimitReached(
-                    f"Query {query_id} would expect {len(expected)} insights, and {MAX_EXPECTED} at most"
+                    f"Query {query_id} would expect {len(expected)} insights, more than the limit of {MAX_EXPECTED}"
                 )
             await self._golden.expect(tx, query_id, expected)
         return Accepted(

@@ -193,7 +193,7 @@ async def _outcomes(
     """What became of each prompt until the deadline. A judge that cannot be used ends all that is under way."""
     async with tasks.beside(*(_pair(judges, prompt) for prompt in prompts)) as asked:
         await _watch(asked, seconds, progress)
-    late = JudgeFailed(f"Not judged within the {seconds:g} s of RECOLLECT_JUDGE_DEADLINE_SECONDS.")
+    late = JudgeFailed(f"not judged within {seconds:g} s (RECOLLECT_JUDGE_DEADLINE_SECONDS)")
     called_off = next((problem for task in asked if (problem := _problem(task)) and _is_hopeless(problem)), late)
     return [called_off if task.cancelled() else _problem(task) or task.result() for task in asked]
 
@@ -241,19 +241,19 @@ def _sorted(
     failed = [(document, outcome) for document, outcome in pairs if isinstance(outcome, RecollectError)]
     if failed:
         # The reasons are for the caller: they may quote a provider.
-        _log.warning("Judges failed at %d of %d documents for query %d", len(failed), len(documents), query_id)
+        _log.warning("Judges failed for %d of %d documents of query %d", len(failed), len(documents), query_id)
     if not judged:
         problem = next((problem for _, problem in failed if _is_hopeless(problem)), failed[0][1])
-        raise type(problem)(f"Nothing was stored. {problem}")
+        raise type(problem)(f"Nothing was stored: {problem}")
     return judged, tuple(Unjudged(document.id, str(problem)) for document, problem in failed)
 
 
 def reservations(heard: Heard) -> list[str]:
-    """What to bear in mind about the figures of a evaluation, in sentences."""
+    """What to bear in mind about the figures of an evaluation, in sentences."""
     judged, failed = len(heard.judgement.evaluation.scores), len(heard.unjudged)
     said = [f"{failed} of {judged + failed} documents could not be judged and are not counted."] if failed else []
     if judged == 1:
-        said.append("Kappa of one document says nothing about agreement: judge several.")
+        said.append("Kappa of one document is not meaningful: judge several.")
     return said
 
 
@@ -261,10 +261,7 @@ def _refuse_another(query: str, golden: GoldenQuery) -> None:
     """Before anything is paid for: scores for one question would become the ground truth of another."""
     if not asks_the_same(query, golden):
         asked = golden.query if len(golden.query) <= MAX_QUOTED else golden.query[:MAX_QUOTED] + "..."
-        raise Invalid(
-            f'query is not the golden query {golden.id}, "{asked}": send that text, or the query_id of the one that is '
-            "meant"
-        )
+        raise Invalid(f'query is not the golden query {golden.id}, "{asked}": send that text, or another query_id')
 
 
 def _without_key(judge: str, provider: Provider) -> ApiKeyMissing:
@@ -316,5 +313,5 @@ def _check(documents: Sequence[Document]) -> None:
                 "judge the part that matters"
             )
         if document.id in seen:
-            raise Invalid(f"docs has the id {document.id} twice: judge each document once")
+            raise Invalid(f"docs has the id {document.id} twice: send each document once")
         seen.add(document.id)

@@ -28,9 +28,9 @@ SESSIONS_AT_ONCE = 100
 _PASSES = 3
 
 _UNKNOWN = {
-    USER: "Nothing is known of the user {id}",
+    USER: "There is nothing of the user {id}",
     SESSION: "There is no session {id}",
-    NAMESPACE: "Nothing is stored in the namespace {id}",
+    NAMESPACE: "There is nothing in the namespace {id}",
 }
 
 
@@ -100,7 +100,7 @@ class Forget:
         return await self.forget(namespace, Target.named(item_id), twins=twins)
 
     async def count(self, namespace: str, target: Target, *, twins: bool = False) -> Receipt:
-        """What would go. Nothing goes."""
+        """Count what would be deleted; delete nothing."""
         _check(namespace, target, twins)
         tally = Tally()
         if target.kind == USER:
@@ -153,7 +153,7 @@ class Forget:
         kinds = await self._capabilities.passages.kinds(db, target.id, registry.recalled())
         if len(kinds) > 1:
             choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
-            raise Invalid(f"id {target.id} names more than one thing: say which one, {choice}")
+            raise Invalid(f"id {target.id} is ambiguous: use {choice}")
         return Target(kinds[0], target.id) if kinds else target
 
     async def _message_id(self, db: Statements, item_id: str) -> str:
@@ -232,7 +232,7 @@ class Forget:
             if not await erasure.erase(self._database, namespace, gone):
                 break
         else:
-            raise Conflict(f"Somebody still writes to the namespace {namespace}: stop that, and forget it again")
+            raise Conflict(f"Another process still writes to namespace {namespace}: stop it and try again")
         self._access.clear_cache()
 
     async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
@@ -242,12 +242,12 @@ class Forget:
 
 def _check(namespace: str, target: Target, twins: bool) -> None:
     if twins and target.kind in (SESSION, USER, NAMESPACE):
-        raise Invalid(f"Only an item has twins: forget {target} without them")
+        raise Invalid(f"Only a single item has twins: leave `twins` out for {target}")
     if target.kind in (SESSION, USER):
         checks.identifier(target.id, f"{target.kind}_id")
     elif target.kind == NAMESPACE:
         if checks.namespace(target.id) != namespace:
-            raise Invalid(f"namespace {target.id} is to be forgotten, but the request is about {namespace}")
+            raise Invalid(f"namespace {target.id} is to be forgotten, but the request is for {namespace}")
     else:
         checks.short_name(str(target), "id")
 
@@ -255,6 +255,6 @@ def _check(namespace: str, target: Target, twins: bool) -> None:
 def _known(receipt: Receipt, target: Target) -> Receipt:
     if not receipt.rows:
         raise NotFound(
-            _UNKNOWN.get(target.kind or "", "Nothing is stored under the id {name}").format(id=target.id, name=target)
+            _UNKNOWN.get(target.kind or "", "There is nothing with the id {name}").format(id=target.id, name=target)
         )
     return receipt

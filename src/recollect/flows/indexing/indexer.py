@@ -74,7 +74,7 @@ class Indexer:
                 # A namespace whose budget is spent, or whose provider is down, must not keep the others waiting.
                 # Its name is a field of the log: a program without logging prints the sentence alone, and may not tell
                 # its user of another namespace.
-                _log.warning("Indexing of a namespace is interrupted: %s", problem, extra={"namespace": namespace})
+                _log.warning("Indexing of a namespace failed: %s", problem, extra={"namespace": namespace})
                 failure = problem
         if failure is not None and done == 0:
             raise failure
@@ -98,15 +98,15 @@ class Indexer:
                 await asyncio.sleep(FLUSH_POLL_SECONDS)
 
     async def flush_if_short(self, namespace: str) -> str | None:
-        """The same where it takes a second or two; a longer backlog is left to whoever works it off."""
+        """The same if it takes a second or two; a longer backlog is left to a server or `recollect index --wait`."""
         return await self.flush(namespace) if await self.waiting(namespace) <= SHORT_BACKLOG else None
 
     async def flush_session(
         self, namespace: str, owner: str, session_id: str, within_seconds: float = FLUSH_SECONDS
     ) -> str | None:
-        """Return when everything written to a session so far is found by its meaning, whoever gave it that.
+        """Return when everything written to a session so far is embedded, by this process or another.
 
-        Without a model there is nothing to wait for, words are found from the start: a sentence says so.
+        Without a model there is nothing to wait for; the returned sentence says so.
         """
         if degraded := await self._namespace_models.missing(namespace):
             return degraded
@@ -115,8 +115,7 @@ class Indexer:
                 await self._finish_session(namespace, owner, session_id)
         except TimeoutError:
             raise Unavailable(
-                f"What was added to {session_id} is stored and found by its words, but not all of it by its meaning "
-                f"after {within_seconds:g} s: flush again"
+                f"Session {session_id} is stored, but not all embedded after {within_seconds:g} s: flush again"
             ) from None
         return None
 
@@ -162,7 +161,7 @@ class Indexer:
                 pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
                 failures += 1
                 unexpected = None if isinstance(problem, RecollectError) else problem
-                _log.warning("Indexing is interrupted and goes on in %s s: %s", pause, problem, exc_info=unexpected)
+                _log.warning("Indexing failed and is tried again in %s s: %s", pause, problem, exc_info=unexpected)
                 await asyncio.sleep(pause)
                 continue
             if done == 0:

@@ -105,6 +105,4 @@ class Maintenance:
                         self._touched.add(namespace)
                 except RecollectError as problem:
                     self._touched.add(namespace)
-                    _log.warning(
-                        "The vectors of a namespace are looked after later: %s", problem, extra={"namespace": namespace}
-                    )
+                    _log.warning("Maintenance failed, will be tried again: %s", problem, extra={"namespace": namespace})

@@ -183,9 +183,9 @@ def _is_moving(state: State, old: str, new: str) -> bool:
         return False
     if (state.active, state.next) != (old, new):
         raise Conflict(
-            f"Another switch was made meanwhile: the model is {state.active}"
-            + (f", on the way to {state.next}." if state.next else ".")
-            + " `recollect embeddings status` says more."
+            f"Another switch happened meanwhile. The model is now {state.active}"
+            + (f", switching to {state.next}." if state.next else ".")
+            + " See `recollect embeddings status`."
         )
     return True
 

@@ -53,20 +53,20 @@ class SemanticQuery:
 
     @property
     def degraded(self) -> str | None:
-        """What an answer says when words alone decided, of all items or of some; None when meaning was asked of all."""
+        """Why all or some items were searched by keyword only; None if semantic search covered all of them."""
         if self.outage is not None:
-            return f"Semantic search is unavailable, so words alone decided: {self.outage}"
-        return None if self.waiting is None else f"{self.waiting}: until then words alone find what waits."
+            return f"Semantic search is unavailable, so only keyword search was used: {self.outage}"
+        return None if self.waiting is None else f"{self.waiting} and can be found only by keyword search"
 
     def require(self, found: object) -> None:
-        """Refuse to call it an empty answer if words found nothing and meaning could not be asked."""
+        """Raise if keyword search found nothing and semantic search could not run: that is no empty result."""
         if found:
             return
         if self.outage is not None:
             category = NotSearchedWithoutKey if isinstance(self.outage, NoUsableKey) else NotSearched
-            raise category(f"Semantic search is unavailable, and words alone gave no result: {self.outage}")
+            raise category(f"Semantic search is unavailable, and keyword search found nothing: {self.outage}")
         if self.waiting is not None:
-            raise NotSearched(f"{self.waiting}, and words alone gave no result. Try again in a moment.")
+            raise NotSearched(f"{self.waiting}, and keyword search found nothing. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Embedding:
     @property
     def degraded(self) -> str | None:
         """What is said of texts that could not be embedded when they were stored."""
-        return None if self.outage is None else f"Stored, and found by words only until it is embedded: {self.outage}"
+        return None if self.outage is None else f"Stored, but only keyword search finds it for now: {self.outage}"
 
 
 class NamespaceModels:
@@ -105,7 +105,7 @@ class NamespaceModels:
         if model is not None and embedder is None and model not in self._warned:
             self._warned.add(model)
             _log.warning(
-                "The embedding model %s cannot be used here, so words alone decide: `recollect doctor` says more",
+                "The embedding model %s is not usable here, so only keyword search works: run `recollect doctor`",
                 model,
                 extra={"namespace": namespace},
             )
@@ -137,7 +137,7 @@ class NamespaceModels:
             if not self.embedders.is_remote(embedder):
                 raise
             # The answer says so itself; a command or a program without logging would print it twice.
-            _log.info("A search goes by words alone: %s", problem)
+            _log.info("A search used only keywords: %s", problem)
             return SemanticQuery(None, problem)
 
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
@@ -151,5 +151,5 @@ class NamespaceModels:
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
-            _log.warning("Passages wait for their meaning: %s", problem)
+            _log.warning("Passages wait to be embedded: %s", problem)
             return Embedding(None, str(problem))

@@ -219,7 +219,7 @@ class LongTermMemory:
             if changed is not None:
                 return changed
             memory = await self.get(namespace, memory_id)
-        raise Conflict(f"Memory {memory.id} is being changed by others: try again")
+        raise Conflict(f"Memory {memory.id} is being changed by another request: try again")
 
     async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> Written | None:
         """The memory after a change; None if its text was changed by somebody else since it was seen."""
@@ -271,8 +271,8 @@ class LongTermMemory:
             await self._removed(namespace, wanted, prepared)
         except Conflict as clash:
             raise Conflict(
-                f"What memory {wanted} superseded cannot all come back, because others say the same by now: "
-                "delete it without restore, and undo what you want"
+                f"Other memories now say the same as some that memory {wanted} superseded, so not all can be restored: "
+                "delete it without restore, then undo single memories"
             ) from clash
         return Deleted(wanted, (), ids)
 
@@ -333,7 +333,7 @@ class LongTermMemory:
                 return Added(memory, "created", tuple(other.id for other in old), prepared.degraded)
             if known := await self._known(namespace, draft.identity, draft.origin, metadata):
                 return known
-        raise Conflict("The same memory is being stored and deleted by others: try again")
+        raise Conflict("Another request is deleting the same memory: try again")
 
     async def _still_so(self, tx: Transaction, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
         """Those that nobody has changed since a model was asked about them."""
@@ -419,7 +419,7 @@ class LongTermMemory:
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
             return clash
-        return Conflict(f"Memory {same.id} of the same scope says the same already: delete one of the two")
+        return Conflict(f"Memory {same.id} of the same scope already says the same: delete one of the two")
 
 
 def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:

@@ -40,7 +40,7 @@ class Change:
         metadata = dict(self.metadata or {})
         # Answers show the category in the metadata, so it may come back from there.
         if metadata.pop("category", category) != category:
-            raise Invalid("metadata.category only shows the category: change it with the field category")
+            raise Invalid("metadata.category is read-only: change the field category")
         merged = _merged(memory.metadata, metadata)
         checks.metadata(merged)
         return replace(memory, text=self.text or memory.text, category=category, metadata=merged)
@@ -58,11 +58,11 @@ class Chosen:
     def checked(self) -> Filter:
         """The same, or a sentence about what cannot be asked for."""
         if self.categories is not None and not self.categories:
-            raise Invalid("categories is empty, which no memory could match: leave it out for all")
+            raise Invalid("categories is empty and would match nothing: leave it out to match all")
         for category in self.categories or ():
             checks.one_of(category, CATEGORIES, "categories")
         if "category" in (self.metadata or {}):
-            raise Invalid("metadata.category only shows the category: filter by categories")
+            raise Invalid("metadata.category is read-only: filter by categories")
         since, until = self.since, self.until
         if since is not None and until is not None:
             since, until = checks.time_range(since, until, ("since", "until"))

@@ -72,13 +72,13 @@ class ItemSearch:
         embedder = await self._namespace_models.embedder(namespace)
         if embedder is None:
             raise Invalid(
-                f"Leave {name} out, so that words alone decide: {await self._namespace_models.why_missing(namespace)}"
+                f"Leave {name} out to search by keyword only: {await self._namespace_models.why_missing(namespace)}"
             )
         own = embedder.dimensions
         if any(values[own:]):
             raise Invalid(
-                f"{name} is not of this deployment's space: its model, {embedder.model_id}, makes {own} numbers, "
-                f"so those after the first {own} must be 0. Embed with that model, or leave {name} out"
+                f"{name} does not fit the model of this namespace: {embedder.model_id} makes {own} numbers, "
+                f"so those after the first {own} must be 0. Embed with that model, or leave {name} out."
             )
         # Scaled to length 1, because a halfvec holds no large numbers and cosines do not mind.
         length = math.hypot(*values)

@@ -73,7 +73,7 @@ class Summarising:
         # PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
         answer = (await llm.complete(prompt)).replace("\x00", "")
         if not answer.strip() or estimate_tokens(answer) >= length:
-            raise Unavailable("The LLM's summary is empty, or no shorter than what it stands for")
+            raise Unavailable("The summary of the language model is empty, or not shorter than the messages")
         if estimate_tokens(answer) > max_tokens:
             return await tasks.in_thread(summary.summarise, summary.said_in(answer), max_tokens)
         return answer.strip()

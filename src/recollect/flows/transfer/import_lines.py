@@ -181,9 +181,9 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "integer": ("a whole number of 32 bits", _short),
     "double precision": ("a number", _number),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "timestamp with time zone": ("a moment with its offset, as in 2024-05-01T12:00:00+00:00", _moment),
-    "date": ("a day, as in 2024-05-01", _day),
-    "bytea": ("bytes in hexadecimal behind \\x, in lower case", _bytes),
+    "timestamp with time zone": ("a time with its offset, such as 2024-05-01T12:00:00+00:00", _moment),
+    "date": ("a date, such as 2024-05-01", _day),
+    "bytea": ("bytes as \\x and lower-case hexadecimal digits", _bytes),
     "bigint[]": ("a list of whole numbers", _list_of(_whole)),
     f"vector({checks.EMBEDDING_DIMENSIONS})": ("a list of numbers", _list_of(_number)),
 }

@@ -24,8 +24,8 @@ BATCH_RECORDS = 200
 BATCH_BYTES = 4 * 1024 * 1024
 
 _REASONS = {
-    Outcome.DIFFERENT: "is there already, and not the same: it stays as it is. Import into another namespace",
-    Outcome.CLASH: "cannot be added, because a record with another id has its place. Import into another namespace",
+    Outcome.DIFFERENT: "already exists with other contents and was not changed. Import into another namespace",
+    Outcome.CLASH: "conflicts with a record that has another id. Import into another namespace",
 }
 
 
@@ -50,7 +50,7 @@ class _Missing:
             for column, (other, by) in kind.references.items():
                 named = fields[column] if isinstance(fields[column], list) else [fields[column]]
                 if missing := [name for name in named if (other, by, name) in self._named]:
-                    raise Invalid(f"{column} names the {other} {missing[0]}, which was refused")
+                    raise Invalid(f"{column} names the {other} {missing[0]}, which was rejected")
 
 
 class _Run:
@@ -180,15 +180,15 @@ def _sources(
 def _header(lines: Iterator[Line | BadLine]) -> str:
     first = next(lines, None)
     if not isinstance(first, Line) or first.fields.get("kind") != FORMAT:
-        raise Invalid("The file is not an export of Recollect. For files of other programs say which: --from")
+        raise Invalid("The file is not a Recollect export. For other formats, use --from.")
     if first.fields.get("version") != VERSION:
         raise Invalid(
             f"The file is an export of version {first.fields.get('version')!r}, and this Recollect reads {VERSION}: "
-            "import it with the version of Recollect that wrote it, or a later one"
+            "import it with the version that wrote it, or a later one"
         )
     namespace = first.fields.get("namespace")
     if not isinstance(namespace, str):
-        raise Invalid("The first line of the file does not say which namespace it is of")
+        raise Invalid("The first line of the file does not name its namespace")
     return namespace
 
 
@@ -210,7 +210,7 @@ def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind,
         else:
             yield kind, line
     if not ended:
-        run.report.refuse("the end", "the last line of an export is missing: the file was cut off")
+        run.report.refuse("the end", "the last line is missing: the file was cut off")
 
 
 def _batches(records: Iterator[tuple[Kind, Line]]) -> Iterator[tuple[Kind, list[Line]]]:

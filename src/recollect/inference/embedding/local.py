@@ -64,7 +64,7 @@ class ModelFile:
     @classmethod
     def at(cls, path: Path) -> Self:
         """Any file; its own hash becomes the one that it must keep, because vectors will carry it as their model."""
-        remedy = "let RECOLLECT_EMBEDDING_MODEL_PATH name an ONNX file of all-MiniLM-L6-v2, or unset it"
+        remedy = "set RECOLLECT_EMBEDDING_MODEL_PATH to an ONNX file of all-MiniLM-L6-v2, or unset it"
         return cls(path, hashlib.sha256(_content(path, remedy)).hexdigest(), remedy)
 
     @property
@@ -77,7 +77,7 @@ class ModelFile:
         if found != self.sha256:
             raise Misconfigured(
                 f"The embedding model {self.path} is not the expected file (sha256 {found[:12]}... instead of "
-                f"{self.sha256[:12]}...): {self.remedy}, and start again."
+                f"{self.sha256[:12]}...): {self.remedy}, and start again"
             )
         return content
 
@@ -86,7 +86,7 @@ def _content(path: Path, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as problem:
-        raise Misconfigured(f"The embedding model {path} cannot be read ({problem.strerror}): {remedy}.") from problem
+        raise Misconfigured(f"The embedding model {path} cannot be read ({problem.strerror}): {remedy}") from problem
 
 
 class LocalEmbedder:
@@ -162,7 +162,7 @@ class LocalEmbedder:
             if "shutdown" not in str(problem):
                 raise
             # Python takes no more work at the end of the process, before it calls our close.
-            raise Closed("The process ends: what waits for its meaning is for the next one.") from problem
+            raise Closed("Shutting down; pending passages are embedded on the next start") from problem
         return await under_way
 
     def _vectors(self, batch: Sequence[Sequence[int]]) -> list[Vector]:
@@ -179,7 +179,7 @@ class LocalEmbedder:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Closed("The local embedding model is closed: open a new engine to go on.")
+            raise Closed("The local embedding model is closed: open a new engine")
 
 
 def _encode(texts: Sequence[str]) -> list[list[int]]:
@@ -222,11 +222,11 @@ class _Network:
         except Misconfigured:
             raise
         except Exception as problem:  # onnxruntime's errors have no base class of their own
-            raise Misconfigured(f"The embedding model {file.path} cannot be run: {file.remedy}.") from problem
+            raise Misconfigured(f"The embedding model {file.path} cannot be run: {file.remedy}") from problem
         if trial.shape != (DIMENSIONS,):
             raise Misconfigured(
                 f"The embedding model {file.path} makes vectors of {trial.size} numbers instead of {DIMENSIONS}: "
-                f"{file.remedy}."
+                f"{file.remedy}"
             )
         return network
 

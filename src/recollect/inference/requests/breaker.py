@@ -70,7 +70,7 @@ class Breaker:
             return False
         if self._left() > 0 or self._trying:
             raise Unavailable(
-                f"{self._name} failed {self._failures} times in a row and is left alone for now. "
+                f"{self._name} failed {self._failures} times in a row and is not asked for now. "
                 f"Try again in {max(self._left(), 1.0):.0f} s."
             )
         self._trying = True

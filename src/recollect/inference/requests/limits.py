@@ -111,7 +111,7 @@ class Pace:
         until = self._clock.now() + within
         while (turn := await self._turns.take(self._model, self._limits, until - self._clock.now())) is None:
             if self._clock.now() + POLL_SECONDS >= until:
-                raise Unavailable(f"{self._model} has as many requests under way as it may have. Try again later.")
+                raise Unavailable(f"{self._model} has reached its limit of concurrent requests. Try again later.")
             await self._clock.sleep(POLL_SECONDS)
         try:
             if turn.wait > 0:

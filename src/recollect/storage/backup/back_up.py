@@ -39,7 +39,7 @@ async def back_up(
 ) -> Manifest:
     """Write a backup; it holds what was committed when it began."""
     if await migrate.pending(database) == migrate.migrations():
-        raise NotFound("There is nothing to back up: this database has no tables of Recollect")
+        raise NotFound("There is nothing to back up: this database has no Recollect tables")
     versions = await migrate.check_server(database)
     made_at = datetime.now(UTC)
     with writing(path, overwrite=overwrite) as file:
@@ -85,7 +85,7 @@ async def _namespaces(connection: Connection, table: Table) -> list[str]:
             await moment.rollback()
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
     raise Unavailable(
-        f"The table {table.name} was in use without a pause, so it is not known which namespaces it holds: "
+        f"The table {table.name} was in use without a pause, so its namespaces could not be listed: "
         "try again when no long statement, such as another backup, is running"
     )
 

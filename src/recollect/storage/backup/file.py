@@ -115,7 +115,7 @@ class BackupWriter:
 def writing(path: Path, *, overwrite: bool) -> Iterator[BackupWriter]:
     """A file that appears under its name when it is whole and on disk, and not before."""
     if path.exists() and not overwrite:
-        raise Conflict(f"{path} exists already: choose another name, or --force to replace it")
+        raise Conflict(f"{path} already exists: choose another name, or use --force to replace it")
     # A name of its own: another backup to the same place must neither take this file away nor pass it off as its own.
     partial = path.with_name(f".{path.name}.{uuid4().hex[:8]}.partial")
     with _on_disk(path):
@@ -189,12 +189,12 @@ def _manifest(archive: zipfile.ZipFile) -> bytes:
     with archive.open(MANIFEST) as member:
         content = member.read(MAX_MANIFEST_BYTES + 1)
     if len(content) > MAX_MANIFEST_BYTES:
-        raise ValueError("the manifest is too large to be one")
+        raise ValueError("the manifest is too large")
     return content
 
 
 def _damaged(path: Path) -> Invalid:
-    return Invalid(f"{path} is not a whole backup of Recollect: it is damaged, cut off, or something else")
+    return Invalid(f"{path} is not a complete Recollect backup: it is damaged, cut off or something else")
 
 
 def _digest(reader: BackupReader, table: str) -> str:
@@ -206,7 +206,7 @@ def _digest(reader: BackupReader, table: str) -> str:
         last = data.rfind(b"\n")
         row = row + len(data) if last < 0 else len(data) - last - 1
         if row > MAX_ROW_BYTES:
-            raise ValueError("a row is too large to be one")
+            raise ValueError("a row is too large")
     return digest.hexdigest()
 
 

@@ -125,7 +125,7 @@ async def _continue_ids(connection: Connection, path: Path, tables: dict[str, Ta
         if counter.table not in tables or counter.column not in tables[counter.table].columns:
             raise Invalid(
                 f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
-                "it was not made by Recollect"
+                "Recollect did not write it"
             )
         await connection.execute(
             "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)",

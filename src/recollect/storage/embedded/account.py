@@ -45,7 +45,7 @@ class Account:
         group, user = system.setfsgid(self.gid), system.setfsuid(self.uid)
         try:
             if system.setfsuid(-1) != self.uid:
-                raise Misconfigured(f"Root may not act as {self.name} here. Run Recollect as an ordinary user")
+                raise Misconfigured(f"Root may not act as {self.name} here. Run Recollect as an ordinary user.")
             yield
         finally:
             system.setfsuid(user)
@@ -76,7 +76,7 @@ def account_for(path: Path) -> Account:
     if sys.platform != "linux":
         raise Misconfigured(
             "Root cannot start the embedded server on this system. Run Recollect as an ordinary user, or set "
-            "RECOLLECT_DATABASE_URL to use another server"
+            "RECOLLECT_DATABASE_URL to use another server."
         )
     with contextlib.suppress(FileNotFoundError):
         state = path.lstat()
@@ -86,7 +86,7 @@ def account_for(path: Path) -> Account:
         with contextlib.suppress(KeyError):
             entry = pwd.getpwnam(name)
             return Account(name, entry.pw_uid, entry.pw_gid)
-    raise Misconfigured("PostgreSQL refuses to run as root. Make an account named recollect, or run as another user.")
+    raise Misconfigured("PostgreSQL refuses to run as root. Create an account named recollect, or run as another user.")
 
 
 def is_shared(uid: int) -> bool:

@@ -133,7 +133,7 @@ def _run_initdb(home: Home, programs: Path, *arguments: str | Path) -> None:
     if outcome.returncode != 0:
         last_words = " ".join(outcome.stderr.split()[-60:])
         raise Unavailable(
-            f"The embedded server's data directory could not be made in {home.path}: {last_words} "
+            f"The embedded server's data directory could not be created in {home.path}: {last_words} "
             "(Fix what it says and start again, or set RECOLLECT_DATABASE_URL to use another server.)"
         )
 
@@ -145,7 +145,7 @@ def _move_into_place(partial: Path, home: Home) -> None:
         if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         shutil.rmtree(partial)
-        raise Misconfigured(f"{home.data} is not a data directory of PostgreSQL. Move it away.") from problem
+        raise Misconfigured(f"{home.data} is not a PostgreSQL data directory: move it away") from problem
     directory = os.open(home.path, os.O_RDONLY | os.O_DIRECTORY)
     os.fsync(directory)
     os.close(directory)

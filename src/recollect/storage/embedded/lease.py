@@ -53,7 +53,7 @@ def start(home: Path) -> Lease:
             lock = unless_it_fails.enter_context(embedded_server.take_lease(place))
             embedded_server.ensure_running(place)
         except OSError as problem:
-            raise Unavailable(f"The embedded server in {place.path} could not be started: {problem}.") from problem
+            raise Unavailable(f"The embedded server in {place.path} could not be started: {problem}") from problem
         unless_it_fails.pop_all()
     return Lease(lock, embedded_server.ordinary(place), embedded_server.superuser(place))
 

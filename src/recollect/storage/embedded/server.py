@@ -56,7 +56,7 @@ def take_lease(home: Home) -> FileLock:
     lease = FileLock(home.open_leases())
     if not lease.take_shared(_STOPPING_SECONDS):
         lease.close()
-        raise Unavailable(f"The embedded server does not finish stopping. {_last_words(home)}")
+        raise Unavailable(f"The embedded server did not stop in time. {_last_words(home)}")
     return lease
 
 
@@ -64,7 +64,7 @@ def ensure_running(home: Home) -> None:
     """Return when the server answers and has our database; the caller holds a lease."""
     with FileLock(home.open(home.path / "start.lock")) as turn:
         if not turn.take_exclusive(_RECOVERY_SECONDS):
-            raise Unavailable(f"Another process does not finish starting the embedded server. {_last_words(home)}")
+            raise Unavailable(f"Another process did not start the embedded server in time. {_last_words(home)}")
         with translated("preparing the embedded server"):
             if _wait_for_answer(home) is _Answer.BARE:
                 asyncio.run(_furnish(home))

@@ -91,6 +91,6 @@ async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], 
             scope = Scope(owner=question["conversation"])
             found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
             if found.degraded is not None:
-                raise Unavailable(f"Stopped: the run would measure the outage, not the search. {found.degraded}")
+                raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
             ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
             run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")

@@ -37,7 +37,7 @@ class RecalledMemory(BaseModel):
 
 
 class Recalled(BaseModel):
-    """What was recalled; `pending` passages are not embedded yet; `degraded` says why words alone decided."""
+    """What was recalled; `pending` passages are not embedded yet; `degraded` says why only keyword search ran."""
 
     memories: list[RecalledMemory]
     pending: int
@@ -45,7 +45,7 @@ class Recalled(BaseModel):
 
 
 class Forgotten(BaseModel):
-    """Rows removed of each kind; `insights_left` came from others' words, too, `twins_left` say the same: they stay."""
+    """Rows removed of each kind. Kept: `insights_left`, made from others' words, too, and duplicates, `twins_left`."""
 
     id: str
     rows: dict[str, int]
@@ -56,10 +56,10 @@ class Forgotten(BaseModel):
 @TOOLS.tool("Remember", ADDS)
 async def remember(
     caller: Caller,
-    text: Annotated[str, Field(min_length=1, description="What to remember, in full sentences")],
-    metadata: Annotated[dict[str, Any] | None, Field(description="Anything to keep with it")] = None,
+    text: Annotated[str, Field(min_length=1, description="Text to remember, in full sentences")],
+    metadata: Annotated[dict[str, Any] | None, Field(description="Metadata to store with it")] = None,
 ) -> Remembered:
-    """Store a text for good, to be recalled by its words or its meaning. Returns its id."""
+    """Store a text permanently, to be found by keyword and semantic search. Returns its id."""
     remembered = await caller.engine.remember.text(caller.namespace, text, metadata)
     return Remembered(id=f"document:{remembered.id}", existing=remembered.what == "existing")
 
@@ -67,10 +67,10 @@ async def remember(
 @TOOLS.tool("Recall", READS)
 async def recall(
     caller: Caller,
-    query: Annotated[str, Field(min_length=1, description="A question or some words")],
-    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="How many at most"), WHOLE] = DEFAULT_TOP_K,
+    query: Annotated[str, Field(min_length=1, description="Question or keywords")],
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE] = DEFAULT_TOP_K,
 ) -> Recalled:
-    """Recall what answers a question from everything that was ever stored, the best first."""
+    """Search everything that was ever stored for what answers a question, best match first."""
     found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
     return Recalled(memories=list(map(_recalled, found.memories)), pending=found.pending, degraded=found.degraded)
 
@@ -82,9 +82,9 @@ async def forget(
         str,
         Field(min_length=1, description="Id of a memory, as recall shows it; session:ID or user:ID for all of one"),
     ],
-    twins: Annotated[bool, Field(description="Also remove those that say the same")] = False,
+    twins: Annotated[bool, Field(description="Also remove duplicates")] = False,
 ) -> Forgotten:
-    """Remove one memory for good, or everything of a session or a user."""
+    """Permanently remove one memory, or everything of a session or a user."""
     receipt = await caller.engine.forget.item(caller.namespace, id, twins=twins)
     return Forgotten(
         id=receipt.what,

@@ -35,7 +35,7 @@ class GoldenQuery(BaseModel):
 
 
 class RemovedGoldenQuery(BaseModel):
-    """Which query is gone."""
+    """The query that was removed."""
 
     query_id: int
     removed: Literal[True] = True
@@ -56,13 +56,13 @@ class AcceptedJudgements(BaseModel):
 @TOOLS.tool("Add golden query", MERGES)
 async def add_golden_query(
     caller: Caller,
-    query: Annotated[str, Field(min_length=1, description="What would be searched for")],
+    query: Annotated[str, Field(min_length=1, description="Search query")],
     expected_ids: Annotated[
         Annotated[list[Annotated[int, WHOLE]], Field(fail_fast=True)] | None,
-        Field(description="Ids of insights that a good search finds; left out, an existing query keeps its own"),
+        Field(description="Ids of the insights it should find; if left out, an existing query keeps its own"),
     ] = None,
 ) -> AddedGoldenQuery:
-    """Add a query to the golden set, or change what it expects. Says what it expected before."""
+    """Add a query to the golden set, or change what it expects. Returns what it expected before."""
     (put,) = await caller.engine.golden_test.add(caller.namespace, [Entry(query, expected_ids)])
     return AddedGoldenQuery(
         query_id=put.id, expected_ids=put.expected_ids, change=put.change, expected_before=put.expected_before
@@ -82,15 +82,15 @@ async def list_golden_queries(caller: Caller) -> list[GoldenQuery]:
 
 @TOOLS.tool("Remove golden query", DELETES)
 async def remove_golden_query(caller: Caller, query_id: QueryId) -> RemovedGoldenQuery:
-    """Remove a query from the golden set, with what judges said of it."""
+    """Remove a query and its judgements from the golden set."""
     await caller.engine.golden_test.remove(caller.namespace, query_id)
     return RemovedGoldenQuery(query_id=query_id)
 
 
 @TOOLS.tool("Accept judgements", MERGES)
 async def accept_judgements(caller: Caller, query_id: QueryId) -> AcceptedJudgements:
-    """Let a golden query expect the insights that both judges of store_dual_judge_scores found relevant (above 0.5).
-    What it expects already stays."""
+    """Add the insights that both judges of store_dual_judge_scores found relevant (above 0.5) to a golden query.
+    What it already expects stays."""
     accepted = await caller.engine.ground_truth.accept(caller.namespace, query_id)
     return AcceptedJudgements(
         query_id=query_id,

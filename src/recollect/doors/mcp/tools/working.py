@@ -24,5 +24,5 @@ async def archive_working_memory(
     caller: Caller,
     id: Annotated[int, Field(ge=1, description="Id of an item of working memory"), WHOLE],  # noqa: A002
 ) -> Archived:
-    """Take an item out of working memory that no longer matters; memory://stale-memory keeps it."""
+    """Move an item that no longer matters from working memory to the archive (memory://stale-memory)."""
     return Archived(id=id, archived_id=await caller.engine.cognition.archive(caller.namespace, id))

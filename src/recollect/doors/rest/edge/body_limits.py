@@ -38,7 +38,7 @@ _KEY_TOO_FAR = (
     "user_id and user_key are not at the beginning of this long body: put them before the other fields, or send the "
     "namespace's key as the header Authorization: Bearer KEY"
 )
-_NO_KEY = "This long body has no readable user_id and user_key: put them first, before the other fields"
+_NO_KEY = "This long body has no readable user_id and user_key: put them before the other fields"
 
 
 def is_too_large(content_length: str) -> bool:

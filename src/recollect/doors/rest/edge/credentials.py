@@ -26,7 +26,7 @@ OTHER_HEADERS = (
 # A key of `recollect keys`, in a header or a query string of any name.
 _OUR_KEY = re.compile(rb"(?<![A-Za-z0-9])rk_[0-9a-f]{8}_")
 
-_UNUSABLE = "The header Authorization is not usable: send it once, as Authorization: Bearer KEY"
+_UNUSABLE = "The header Authorization is invalid: send it once, as Authorization: Bearer KEY"
 _NOT_READ = "is not read here: send the key as the header Authorization: Bearer KEY"
 
 

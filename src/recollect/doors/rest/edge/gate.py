@@ -100,7 +100,7 @@ class Gate:
             # The server stops and has waited long enough. Nobody above waits for this task but the server.
             await request.cut_off(receive, send)
         except ClientDisconnect:
-            log.debug("a client left before its request was whole", extra={"request_id": request.id})
+            log.debug("a client disconnected before its request was complete", extra={"request_id": request.id})
         except Exception:  # the last one who can answer in the contract's shape
             log.exception("a request failed unexpectedly", extra={"request_id": request.id})
             if not request.is_answered:
@@ -138,7 +138,7 @@ class Gate:
         namespace = self._engine.settings.namespace
         if not self._may_be_open or not await self._engine.access.is_open(namespace):
             raise AccessDenied(
-                "A key is needed: send the header Authorization: Bearer KEY, with one of `recollect keys`"
+                "A key is required: send the header Authorization: Bearer KEY (`recollect keys create` makes one)"
             )
         for host in headers.getlist("host") or [""]:  # HTTP/1.0 needs none
             if not host_is_loopback(host):
@@ -162,7 +162,7 @@ class Gate:
             wait = (1 - bucket.left) * 60 / self._per_minute
             raise HTTPException(
                 429,
-                f"{self._per_minute} requests a minute are allowed here: try again in {wait:.0f} seconds",
+                f"{self._per_minute} requests per minute are allowed: try again in {wait:.0f} seconds",
                 {"Retry-After": str(max(1, round(wait)))},
             )
         bucket.left -= 1
@@ -257,11 +257,11 @@ def _as_get(scope: Scope) -> Scope:
 
 
 def _not_loopback(status: int, name: str, value: str) -> HTTPException:
-    return HTTPException(status, f"Without a key, {name} must be an address of loopback, not {value[:100]!r}")
+    return HTTPException(status, f"Without a key, {name} must be a loopback address, not {value[:100]!r}")
 
 
-_STOPPING = "The server is being stopped before this was done: ask again in a moment"
-_UNEXPECTED = "Something unexpected happened here: the log of the server has the details, by the request id"
+_STOPPING = "The server is shutting down: try again in a moment"
+_UNEXPECTED = "An unexpected error occurred: the server log has the details, by request id"
 
 
 def _refused(refusal: HTTPException | RecollectError) -> Any:

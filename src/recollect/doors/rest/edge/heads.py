@@ -15,7 +15,7 @@ MAX_HEAD_BYTES = 32 * 1024
 _LINE_BYTES = len(b"  HTTP/1.1\r\n")
 _HEADER_BYTES = len(b": \r\n")
 
-_TOO_LONG = f"The path and headers have more than {MAX_HEAD_BYTES // 1024} kB together: send less in them"
+_TOO_LONG = f"The path and headers together are larger than {MAX_HEAD_BYTES // 1024} kB: send less"
 _TWO_LENGTHS = "Content-Length and Transfer-Encoding contradict each other: send one of them"
 _OLD_CHUNKS = "Transfer-Encoding needs HTTP/1.1"
 

@@ -53,7 +53,7 @@ MAX_SCOPES = 10
 
 
 class GatewaySearch(Identified):
-    """A prompt, and where to look for what answers it."""
+    """A query and the scopes to search."""
 
     query: str = Field(min_length=1, description="The prompt or a question", examples=["When does she like to travel?"])
     scope: list[Literal["current_chat", "resources", "all_user_memory"]] = Field(
@@ -70,23 +70,23 @@ class GatewaySearch(Identified):
         description="Which chat `current_chat` is; needed for that scope only",
         examples=["7f3a"],
     )
-    top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="How many at most")
+    top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="Maximum number of results")
 
 
 class GatewayResult(BaseModel):
-    """One thing recalled, by the passage of it that answers best."""
+    """One result, with its best-matching passage."""
 
     id: str
-    session_id: str | None = Field(description="The chat it was said in")
+    session_id: str | None = Field(description="The chat it comes from")
     text: str
-    score: float = Field(description="How near it is to the query, from 0 to 1; more than that decides the order")
-    source_scope: str = Field(description="The narrowest of the scopes asked for that found it")
-    resource_uri: str | None = Field(description="The resource it is from")
-    raw: dict[str, Any] = Field(description="What else is known of it")
+    score: float = Field(description="Similarity to the query, from 0 to 1; the order also depends on other signals")
+    source_scope: str = Field(description="The narrowest requested scope it was found in")
+    resource_uri: str | None = Field(description="The resource it comes from")
+    raw: dict[str, Any] = Field(description="Its metadata")
 
 
 class GatewayResults(BaseModel):
-    """What was recalled, the best first."""
+    """The results, best match first."""
 
     results: list[GatewayResult]
 
@@ -99,7 +99,7 @@ class SaidMessage(Body):
     timestamp: int = Field(
         ge=1,
         le=gateway.LAST_TIMESTAMP,
-        description="When, in milliseconds since 1970 (UTC)",
+        description="Time in milliseconds since 1970 (UTC)",
         examples=[1780000000000],
     )
     content: str = Field(min_length=1, examples=["I would rather fly in the morning than at night."])
@@ -113,12 +113,12 @@ class GatewayAdd(Identified):
 
 
 class GatewayAdded(BaseModel):
-    """How many messages are new; the others were in the chat already, from an earlier try."""
+    """How many messages are new; the others were already in the chat, from an earlier attempt."""
 
     session_id: str
     added: int
     duplicates: int
-    stored_as: str = Field(description="The id by which other doors read this chat; only the gateway writes to it")
+    stored_as: str = Field(description="The id of this chat outside the gateway; only the gateway writes to it")
 
 
 class GatewayFlush(Identified):
@@ -128,14 +128,14 @@ class GatewayFlush(Identified):
 
 
 class GatewayFlushed(BaseModel):
-    """Everything that was added to the chat is found by its meaning; `degraded` means by its words only."""
+    """Everything added to the chat is embedded; `degraded` if only keyword search finds it."""
 
     session_id: str
     status: Literal["flushed", "degraded"]
 
 
 class NewResource(Identified):
-    """A text that belongs to a URI, which is a name only: nothing is fetched from it."""
+    """A text under a URI. The URI is only a name: nothing is fetched from it."""
 
     resource_uri: str = Field(
         min_length=1, max_length=MAX_URI_CHARACTERS, examples=["https://example.org/handbook#travel"]
@@ -143,15 +143,15 @@ class NewResource(Identified):
     text: str = Field(
         min_length=1,
         validation_alias=AliasChoices("text", "content"),
-        description="What it says; `content` is another name for this field",
+        description="Its text; `content` is an alias of this field",
         examples=["Flights are booked two weeks ahead."],
     )
-    title: str | None = Field(None, description="Its words are found too", examples=["Travel handbook"])
-    metadata: dict[str, Any] | None = Field(None, description="Anything to keep with it")
+    title: str | None = Field(None, description="Also searched", examples=["Travel handbook"])
+    metadata: dict[str, Any] | None = Field(None, description="Metadata to store with it")
 
 
 class StoredResource(BaseModel):
-    """The stored resource. `pending` means: found by its words, and by its meaning in a moment."""
+    """The stored resource. `pending` means that it is not embedded yet: only keyword search finds it."""
 
     id: str
     resource_uri: str
@@ -166,7 +166,7 @@ class StoredResource(BaseModel):
     openapi_extra=WITHOUT_KEY,
 )
 async def search_user_memories(request: Request, body: GatewaySearch, response: Response) -> GatewayResults:
-    """Recall what answers a prompt, by words and by meaning, from one or more scopes of a user's memory."""
+    """Search one or more scopes of a user's memory by semantic and keyword search combined."""
     caller = calling(request)
     owner = await _owner(request, body)
     found = await caller.engine.gateway.search(
@@ -178,7 +178,7 @@ async def search_user_memories(request: Request, body: GatewaySearch, response: 
 
 @router.post("/memories/add", responses=responses(409), openapi_extra=WITHOUT_KEY)
 async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
-    """Append messages to a chat. To send the same ones again is safe: each is stored once."""
+    """Append messages to a chat. Sending the same messages again is safe: each is stored once."""
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
     added = await caller.engine.gateway.add(await _owner(request, body), body.session_id, said)
@@ -193,7 +193,7 @@ async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
     openapi_extra=WITHOUT_KEY,
 )
 async def flush_chat(request: Request, body: GatewayFlush, response: Response) -> GatewayFlushed:
-    """Wait until everything that was added to a chat is found by its meaning, not only by its words."""
+    """Wait until everything added to a chat is embedded, so that semantic search finds it."""
     caller = calling(request)
     by_words = await caller.engine.gateway.flush(await _owner(request, body), body.session_id)
     degraded.tell(response, by_words)
@@ -203,11 +203,11 @@ async def flush_chat(request: Request, body: GatewayFlush, response: Response) -
 @router.post(
     "/resources",
     status_code=201,
-    responses=responses() | {200: {"model": StoredResource, "description": "The text replaced an earlier one"}},
+    responses=responses() | {200: {"model": StoredResource, "description": "Whether it replaced an earlier text"}},
     openapi_extra=WITHOUT_KEY,
 )
 async def put_resource(request: Request, body: NewResource, response: Response) -> StoredResource:
-    """Store a text under a URI, for the scope `resources`; the same URI again replaces it."""
+    """Store a text under a URI, for the scope `resources`; storing it again replaces it."""
     caller = calling(request)
     owner = await _owner(request, body)
     put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)

@@ -15,10 +15,10 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """Whether a server can serve: ok, or degraded when something besides the database does not answer."""
+    """Whether the server can serve: ok, or degraded if something other than the database does not answer."""
 
     status: Literal["ok", "degraded"] = "ok"
-    detail: str | None = Field(None, description="What does not answer; only there when something does not")
+    detail: str | None = Field(None, description="What does not answer; absent if everything does")
 
     @classmethod
     def of(cls, degraded: str | None) -> "Health":
@@ -27,21 +27,21 @@ class Health(BaseModel):
 
 
 class Readiness(Health):
-    """What serves, and what it still has to do."""
+    """What is running, and how much waits to be embedded."""
 
     version: str = Field(examples=["0.1.0"])
     postgres: str = Field(examples=["16.4"])
     pgvector: str = Field(examples=["0.8.0"])
-    namespace: str = Field(examples=["default"], description="The namespace that this request may see")
+    namespace: str = Field(examples=["default"], description="The namespace of this request")
     embedding_model: str | None = Field(
-        description="The namespace's model; null when it cannot be used here: then words alone decide"
+        description="The namespace's embedding model; null if it is not usable here, and only keyword search works"
     )
-    waiting: int = Field(description="Passages of the namespace that are found by words but not yet by meaning")
+    waiting: int = Field(description="Passages of the namespace that wait to be embedded")
 
 
 @router.get("/health", responses=responses(), openapi_extra=WITHOUT_KEY, response_model_exclude_none=True)
 async def check_health(request: Request) -> Health:
-    """Whether the server can serve: it asks the database, and Redis if there is one."""
+    """Check that the database answers, and Redis if it is configured."""
     engine: Engine = request.app.state.engine
     await engine.health()
     return Health.of(await engine.degraded())
@@ -49,7 +49,7 @@ async def check_health(request: Request) -> Health:
 
 @router.get("/ready", responses=responses())
 async def get_readiness(request: Request) -> Readiness:
-    """What serves, for operators: behind a key, or on loopback."""
+    """Details for operators: what is running and how much waits to be embedded."""
     caller = calling(request)
     versions = await caller.engine.health()
     embedder = await caller.engine.namespace_models.embedder(caller.namespace)

@@ -50,7 +50,7 @@ def _moment(given: object) -> datetime:
     try:
         return datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
-        raise ValueError("write a date and time as in 2026-02-14T12:00:00Z") from None
+        raise ValueError("write a date and time such as 2026-02-14T12:00:00Z") from None
 
 
 Moment = Annotated[
@@ -87,7 +87,7 @@ MAX_CATEGORIES = 4
 
 
 class MemoryMessage(ChatEntry):
-    """One message of a chat. Other fields that chat clients send are passed over; so is a message without text."""
+    """One message of a chat. Unknown fields that chat clients send, and messages without text, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -115,8 +115,7 @@ class AddMemory(Scoped):
     recalled: list[str] = Field(
         default_factory=list,
         max_length=MAX_RECALLED,
-        description="Texts or ids of memories that were put into the prompt which led to this: a text that only "
-        "repeats them is not stored again",
+        description="Texts or ids of memories in the prompt: a text that only repeats them is not stored again",
     )
 
     @field_validator("messages", mode="before")
@@ -124,7 +123,7 @@ class AddMemory(Scoped):
     def _is_short(cls, messages: object) -> object:
         """Before each message is looked at: a list of faults would be longer still."""
         if isinstance(messages, list) and len(messages) > MAX_MESSAGES:
-            raise ValueError(f"messages has more than {MAX_MESSAGES:,} entries: one memory is no archive")
+            raise ValueError(f"messages has more than {MAX_MESSAGES:,} entries: split them into several memories")
         return messages
 
     def text(self) -> str:
@@ -136,7 +135,7 @@ class AddMemory(Scoped):
 
 
 class SearchMemories(Scoped):
-    """A question to the memories of a scope."""
+    """A search in the memories of a scope."""
 
     query: str = Field(description="Natural language search query", examples=["What editor does the user prefer?"])
     categories: list[Category] | None = Field(
@@ -153,7 +152,7 @@ class SearchMemories(Scoped):
 
 
 class UpdateMemory(Body):
-    """Another text for a memory."""
+    """A new text for a memory."""
 
     data: str = Field(examples=["Updated memory content"])
 
@@ -165,19 +164,19 @@ class PatchMemory(Body):
     category: Category | None = Field(None, description="Another category")
     metadata: dict[str, Any] | None = Field(
         None,
-        description="Merged into the metadata (RFC 7396): keys with null go, keys that are not named stay",
+        description="Merged into the metadata (RFC 7396): keys with null are removed, other keys stay",
         examples=[{"source": "chat", "reviewed": True}],
     )
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if self.data is None and self.category is None and self.metadata is None:
-            raise ValueError("There is nothing to change: give data, category or metadata")
+            raise ValueError("Nothing to change: give data, category or metadata")
         return self
 
 
 class MemoryResponse(BaseModel):
-    """A memory, with the same fields in every answer; `score` only where something was searched for."""
+    """A memory, with the same fields in every answer; `score` only in search results."""
 
     id: str = Field(examples=["0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
     memory: str = Field(examples=["The user prefers dark mode and uses Vim."])
@@ -187,7 +186,7 @@ class MemoryResponse(BaseModel):
     )
     created_at: datetime = Field(examples=["2025-02-14T12:00:00Z"])
     updated_at: datetime | None = Field(examples=[None])
-    score: float | None = Field(None, description="How near to the question, from 0 to 1", examples=[None])
+    score: float | None = Field(None, description="Similarity to the query, from 0 to 1", examples=[None])
     user_id: str | None = Field(description="Whose it is", examples=["user-42"])
     agent_id: str | None = Field(examples=[None])
     session_id: str | None = Field(examples=[None])
@@ -213,7 +212,7 @@ class MemoryResponse(BaseModel):
 
 
 class MemoryResults(BaseModel):
-    """Some memories: the best first where something was searched for, otherwise the newest."""
+    """Memories: best match first in search results, otherwise newest first."""
 
     results: list[MemoryResponse]
 
@@ -224,9 +223,9 @@ class DeletedMemory(BaseModel):
     id: str
     deleted: Literal[True] = True
     superseded: list[str] = Field(
-        description="Memories that it had superseded: they stay out of force until someone undoes that"
+        description="Memories that it had superseded; they stay superseded until someone undoes that"
     )
-    restored: list[str] = Field(description="Those that came back, with `restore=true`")
+    restored: list[str] = Field(description="Memories that were restored (`restore=true`)")
 
 
 class HistoryItem(BaseModel):
@@ -285,7 +284,7 @@ def _header(description: str) -> dict[str, Any]:
     },
 )
 async def add_memory(request: Request, body: AddMemory, response: Response) -> MemoryResponse:
-    """Add a memory to long-term storage; the same one twice in a scope is stored once."""
+    """Add a memory to long-term storage; a duplicate in the same scope is stored once."""
     caller = calling(request)
     added = await caller.engine.memories.add(
         caller.namespace, body.text(), body.category, body.holder(), body.metadata, body.recalled
@@ -299,7 +298,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
 
 @router.post("/search", responses=EMBEDDED)
 async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
-    """Search memories by semantic similarity and by words, the best first."""
+    """Search memories by semantic similarity and keywords, best match first."""
     caller = calling(request)
     found = await caller.engine.memories.search(caller.namespace, body.query, body.holder(), body.chosen(), body.limit)
     degraded.tell(response, found.degraded)
@@ -320,7 +319,7 @@ async def list_memories(
     since: Annotated[Moment | None, Query(description=SINCE)] = None,
     until: Annotated[Moment | None, Query(description=UNTIL)] = None,
     limit: Annotated[Limit, Query()] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the page before")] = None,
+    cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the previous page")] = None,
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
     caller = calling(request)
@@ -349,7 +348,7 @@ async def update_memory(request: Request, memory_id: str, body: UpdateMemory, re
 
 @router.patch("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
 async def patch_memory(request: Request, memory_id: str, body: PatchMemory, response: Response) -> MemoryResponse:
-    """Change a memory's content, category or metadata, and leave the rest."""
+    """Change a memory's content, category or metadata; what is left out stays."""
     caller = calling(request)
     change = Change(body.data, body.category, body.metadata)
     return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, change))
@@ -359,9 +358,9 @@ async def patch_memory(request: Request, memory_id: str, body: PatchMemory, resp
 async def delete_memory(
     request: Request,
     memory_id: str,
-    restore: Annotated[bool, Query(description="Bring back the memories that this one had superseded")] = False,
+    restore: Annotated[bool, Query(description="Restore the memories that this one had superseded")] = False,
 ) -> DeletedMemory:
-    """Delete a memory; its history stays, without its texts."""
+    """Delete a memory. Its history stays, without the texts."""
     caller = calling(request)
     deleted = await caller.engine.memories.delete(caller.namespace, memory_id, restore=restore)
     return DeletedMemory(
@@ -373,14 +372,14 @@ async def delete_memory(
 
 @router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
 async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
-    """Bring back a memory that a newer one superseded; the newer one stays, too."""
+    """Restore a memory that a newer one superseded; the newer one stays, too."""
     caller = calling(request)
     return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
 
 
 @router.get("/{memory_id}/history", responses=responses(404))
 async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
-    """Get the change history of a memory, also of one that is deleted."""
+    """Get the change history of a memory, even if it was deleted."""
     caller = calling(request)
     entries = await caller.engine.memories.history(caller.namespace, memory_id)
     return MemoryHistory(entries=list(map(HistoryItem.of, entries)))
@@ -397,7 +396,7 @@ def _object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise Invalid('metadata must be a JSON object, as in {"source": "chat"}')
+        raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
     return value
 
 
@@ -410,4 +409,4 @@ def _place(cursor: str) -> Place:
         at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
         return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
     except (ValueError, OverflowError) as problem:
-        raise Invalid(f"cursor is not one of ours: pass on the header {NEXT_CURSOR} of the page before") from problem
+        raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem

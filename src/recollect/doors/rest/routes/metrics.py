@@ -10,7 +10,7 @@ router = APIRouter()
 
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Durations and counts over all namespaces, with no name of any."""
+    """Durations and counts over all namespaces, without their names."""
     caller = calling(request)
     reason = telemetry_export.missing()
     if reason is not None:

@@ -108,7 +108,7 @@ class AddedMessages(BaseModel):
 
 
 class SessionMessages(BaseModel):
-    """The buffer of a session, oldest first; empty for a session that nobody wrote to."""
+    """The buffer of a session, oldest first; empty for a session without messages."""
 
     session_id: str = Field(examples=["abc123"])
     messages: list[BufferedMessage]
@@ -119,8 +119,8 @@ class ContextWindow(BaseModel):
 
     session_id: str = Field(examples=["abc123"])
     messages: list[BufferedMessage]
-    strategy: Strategy = Field(description="The one that was applied")
-    total_tokens: int = Field(description="Of the messages above, an estimate", examples=[1234])
+    strategy: Strategy = Field(description="The strategy that was applied")
+    total_tokens: int = Field(description="Estimated tokens of the messages", examples=[1234])
 
 
 class DeletedSession(BaseModel):
@@ -164,10 +164,10 @@ async def get_messages(
     session_id: SessionId,
     limit: Annotated[
         int | None,
-        Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all without it"),
+        Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all if not given"),
     ] = None,
 ) -> SessionMessages:
-    """Retrieve messages from a session, oldest first: what compaction has left, whatever the strategy."""
+    """Retrieve messages from a session, oldest first: what compaction left, whatever the strategy."""
     caller = calling(request)
     found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
     return SessionMessages(session_id=session_id, messages=await in_steps(map(BufferedMessage.of, found)))
@@ -178,7 +178,7 @@ async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
     `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted until it
-    fits: the older 60 % of its messages, or more, become one summary. Pinned messages of the system stay.
+    fits: the older 60 % of its messages, or more, become one summary. Pinned system messages stay.
     """
     caller = calling(request)
     context = await caller.engine.windows.context(caller.namespace, session_id)
@@ -192,7 +192,7 @@ async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
 
 @router.delete("/{session_id}", summary="Delete a session")
 async def delete_session(request: Request, session_id: SessionId) -> DeletedSession:
-    """Delete a session and all its messages for good; `deleted` is false if there is none."""
+    """Delete a session and all its messages permanently; `deleted` is false if there is none."""
     caller = calling(request)
     return DeletedSession(
         session_id=session_id, deleted=await caller.engine.windows.delete(caller.namespace, session_id)
@@ -201,7 +201,7 @@ async def delete_session(request: Request, session_id: SessionId) -> DeletedSess
 
 @router.put("/{session_id}/config", summary="Configure a session")
 async def configure_session(request: Request, session_id: SessionId, body: SessionConfig) -> ConfiguredSession:
-    """Set per-session strategy configuration; it takes the place of what was set before."""
+    """Set per-session strategy configuration; it replaces what was set before."""
     caller = calling(request)
     config = WindowConfig(body.strategy, body.max_messages, body.max_tokens)
     await caller.engine.windows.configure(caller.namespace, session_id, config)

@@ -17,12 +17,12 @@ router = APIRouter(route_class=Route)
 
 
 class NewUser(Body):
-    """Who is to get a key."""
+    """A user who gets a key."""
 
     user_id: Annotated[
         str,
         Field(
-            min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="A name of your choice", examples=["anna"]
+            min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="An id of your choice", examples=["anna"]
         ),
     ]
 
@@ -31,24 +31,24 @@ class UserKey(BaseModel):
     """A user's credential. The key is not shown again."""
 
     user_id: str = Field(examples=["anna"])
-    user_key: str = Field(description="Send it with every request of this user, and keep it secret")
+    user_key: str = Field(description="Key of the user: send it with every request, and keep it secret")
     created_at: datetime
 
 
 class ForgottenUser(BaseModel):
-    """The receipt: how many rows of each kind went."""
+    """The receipt: how many rows of each kind were deleted."""
 
     user_id: str = Field(examples=["anna"])
     forgotten: bool = Field(description="False if this was a dry run")
     rows: dict[str, int] = Field(examples=[{"messages": 120, "passages": 131, "sessions": 4}])
     insights_left: list[int] = Field(
-        description="Insights that were made from what this user said and from what others said: they stay"
+        description="Insights that are kept, because they also come from other users' messages"
     )
 
 
 @router.post("/users", status_code=201, tags=["gateway"], responses=responses(409))
 async def create_user(request: Request, body: NewUser) -> UserKey:
-    """Make a key for a user of the gateway. It is shown this once; a user who has one gets no second."""
+    """Create a key for a gateway user. It is shown only once, and a user has at most one."""
     caller = calling(request)
     key = await caller.engine.access.create_user_key(caller.namespace, body.user_id)
     return UserKey(user_id=body.user_id, user_key=key.secret, created_at=key.created_at)
@@ -58,12 +58,12 @@ async def create_user(request: Request, body: NewUser) -> UserKey:
 @router.delete("/users/{user_id:path}", tags=["users"], responses=responses(404, 409))
 async def forget_user(
     request: Request,
-    user_id: Annotated[str, Path(description="Whose sessions, memories, resources and keys are to go")],
-    dry_run: Annotated[bool, Query(description="Only count what would go")] = False,
+    user_id: Annotated[str, Path(description="User whose sessions, memories, resources and keys are deleted")],
+    dry_run: Annotated[bool, Query(description="Only count what would be deleted")] = False,
 ) -> ForgottenUser:
-    """Forget a user: whatever is known to be of this user goes for good, with all by which it could be found.
+    """Permanently delete everything that belongs to a user, including its search index.
 
-    A large memory takes a while. If the answer does not arrive, ask again: the rest goes then.
+    A large memory takes a while. If the request times out, send it again to delete the rest.
     """
     caller = calling(request)
     flow, target = caller.engine.forget, Target(USER, user_id)
