@@ -144,7 +144,7 @@ def test_commands_that_fail_and_prompts_with_a_slash_do_not_end_the_chat(tmp_pat
     assert process.returncode == 0
     assert '"fault": ' in output
     assert "is not UTF-8 text: save it as UTF-8" in errors
-    assert "To ask it, begin with two slashes." in errors
+    assert "To send this as a prompt, start it with two slashes." in errors
     (session,) = (tmp_path / "sessions").iterdir()
     asked = [json.loads(line) for line in session.read_text().splitlines()]
     assert [event["content"] for event in asked if event.get("role") == "user"] == ["/etc/hosts, what is it?", "/help"]

@@ -44,7 +44,7 @@ def test_a_memory_moves_to_another_database(places: tuple[str, str], tmp_path: P
 
     again = run(old, "backup", str(file))
     assert again.returncode == 1
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
     assert run(old, "backup", "--force", str(file)).returncode == 0
 
     restored = run(new, "restore", str(file))

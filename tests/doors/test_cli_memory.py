@@ -47,7 +47,7 @@ def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings:
     assert stored.returncode == 0, stored.stderr
     again = run("remember", "My physician told me to sleep more.", "--user", "ann")
     assert again.stdout == stored.stdout
-    assert "known already" in again.stderr
+    assert "Already known" in again.stderr
     (found,) = json.loads(run("recall", "What did the doctor say?", "--user", "ann", "--json").stdout)["memories"]
     assert found["id"] == stored.stdout.strip()
     assert run("recall", "What did the doctor say?", "--user", "bob").stdout.startswith("Nothing found.")

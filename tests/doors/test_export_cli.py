@@ -45,7 +45,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
 
     again = run(old, "export", file)
     assert again.returncode == 1
-    assert b"exists already" in again.stderr
+    assert b"already exists" in again.stderr
 
     moved = run(new, "import", "-", given=file.read_bytes())
     assert moved.returncode == 0, moved.stderr
@@ -85,7 +85,7 @@ def test_files_of_other_programs_are_taken_over(places: tuple[str, str], tmp_pat
     assert b"Mira: Keeps bees" in run(place, "recall", "Who keeps bees?").stdout
     nobody = run(place, "import", "--from", "mem0", mem0)
     assert nobody.returncode == 1
-    assert b"record 1: the memory names no user_id" in nobody.stderr
+    assert b"record 1: the memory has no user_id" in nobody.stderr
     assert b"1 imported" in run(place, "import", "--from", "mem0", "--user", "mira", mem0).stdout
     wrong = run(place, "import", graph)
     assert wrong.returncode == 2

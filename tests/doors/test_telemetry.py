@@ -245,7 +245,7 @@ def test_another_protocol_of_otlp_is_a_sentence(settings: Settings) -> None:
         [RECOLLECT, "serve", "--port", "0"], capture_output=True, text=True, timeout=60, env=os.environ | variables
     )
     assert result.returncode == 1
-    assert "http/protobuf only" in result.stderr
+    assert "only over http/protobuf" in result.stderr
 
 
 def test_without_the_extra_a_server_serves_and_says_what_metrics_need(settings: Settings) -> None:

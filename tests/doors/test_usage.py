@@ -46,7 +46,7 @@ async def test_usage_is_shown_by_day_feature_and_model(engine: Engine, namespace
         [today, "judges", "openai:gpt-4o", "2", "1,300", "34"],
         [today, "summaries", "openai:gpt-4o", "1", "5", "5"],
     ]
-    assert shown[3].endswith("has spent 1,344 of 5,000 tokens today (UTC).")
+    assert shown[3].endswith("has used 1,344 of 5,000 tokens today (UTC).")
     document = json.loads((await in_thread(run, "usage", "--json")).stdout)
     assert document["spent_today"] == 1344
     assert document["usage"][0] == {

@@ -265,7 +265,7 @@ async def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(engine: En
     report = await imported(engine, lines, other)
     assert [refusal.place for refusal in report.refusals] == ["line 2", "line 3"]
     assert f"episode {episode['id']} already exists with other contents" in report.refusals[0].reason
-    assert f"graph_node {node['id']} cannot be added" in report.refusals[1].reason
+    assert f"graph_node {node['id']} conflicts with a record" in report.refusals[1].reason
     assert of_kind(await exported(engine, other), "episode")[0]["reflection"] == "something else entirely"
 
 

@@ -142,8 +142,8 @@ async def test_unknown_sources_are_named_and_nothing_is_stored(engine: Engine, n
         ("text", "12", "source_ids must be a list"),
         ("text", None, "source_ids must be a list"),
         ("text", [True], "whole numbers only, not True"),
-        ("text", ["1"], "whole numbers only, not '1'"),
-        ("text", [1.5], "whole numbers only, not 1.5"),
+        ("text", ["1"], "only whole numbers, not '1'"),
+        ("text", [1.5], "only whole numbers, not 1.5"),
         ("text", list(range(1001)), "limit of 1,000"),
     ],
 )

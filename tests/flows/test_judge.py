@@ -185,7 +185,7 @@ async def test_a_document_that_one_judge_fails_at_costs_no_other_its_scores(
     assert [score.document_id for score in judgement.evaluation.scores] == [1, 2, 4]
     assert judgement.evaluation.judge1_score == pytest.approx(0.9 if judge == 2 else 1.0, abs=0.11)
     lines = [(record.levelname, record.getMessage(), record.exc_info) for record in caplog.records]
-    assert lines == [("WARNING", f"Judges failed at 1 of 4 documents for query {query_id}", None)]
+    assert lines == [("WARNING", f"Judges failed for 1 of 4 documents of query {query_id}", None)]
 
 
 async def test_an_unusable_judge_ends_the_call_and_what_both_had_judged_is_stored(

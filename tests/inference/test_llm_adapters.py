@@ -179,9 +179,9 @@ async def test_a_provider_that_stays_down_is_left_alone_and_the_error_says_so(
 ) -> None:
     provider.answer = lambda asked: Failure(503, message="Overloaded.")
     for _ in range(breaker.FAILURES_TO_OPEN // retry.ATTEMPTS):
-        with pytest.raises(Unavailable, match=r"not able to answer now \(503\)"):
+        with pytest.raises(Unavailable, match=r"cannot answer now \(503\)"):
             await llm.complete(prompt)
-    with pytest.raises(Unavailable, match="left alone for now"):
+    with pytest.raises(Unavailable, match="not asked for now"):
         await llm.complete(prompt)
     assert len(provider.requests) == breaker.FAILURES_TO_OPEN
     assert await engine.spending.spent_today(namespace) == 0

@@ -240,7 +240,7 @@ async def test_a_file_that_is_no_model_is_refused_on_every_use(tmp_path: Path, c
     (tmp_path / "broken.onnx").write_bytes(content)
     broken = located_at(tmp_path / "broken.onnx")
     for _ in range(2):
-        with pytest.raises(Misconfigured, match=r"broken\.onnx cannot be run: let RECOLLECT_EMBEDDING_MODEL_PATH"):
+        with pytest.raises(Misconfigured, match=r"broken\.onnx cannot be run: set RECOLLECT_EMBEDDING_MODEL_PATH"):
             await broken.embed_query("anything")
     broken.close()
 
@@ -339,7 +339,7 @@ async def test_work_that_cannot_begin_for_another_reason_is_not_taken_for_the_en
 
 async def test_at_the_end_of_the_process_it_says_that_it_is_closed(fresh: LocalEmbedder) -> None:
     fresh._documents.shutdown()  # as Python does before it calls whoever wants to be called at exit
-    with pytest.raises(Closed, match="The process ends"):
+    with pytest.raises(Closed, match="Shutting down"):
         await fresh.embed_documents(["anything"])
 
 

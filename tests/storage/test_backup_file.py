@@ -138,7 +138,7 @@ def test_a_file_that_is_missing_or_a_folder_is_a_sentence(tmp_path: Path) -> Non
 def test_a_file_that_exists_is_replaced_only_when_that_is_wished(tmp_path: Path) -> None:
     path = tmp_path / "b"
     path.write_text("precious")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         write(path)
     assert path.read_text() == "precious"
     with writing(path, overwrite=True) as file, file.table("t") as table:

@@ -119,7 +119,7 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "is not in the golden set" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
     assert "no item" in await refused(stranger, "archive_working_memory", id=ids["kept"])
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
-        assert "Nothing is stored" in await refused(stranger, "forget", id=memory)
+        assert "There is nothing with the id" in await refused(stranger, "forget", id=memory)
     assert (await call(owner, "recall", query=WORD))["memories"]
 
 

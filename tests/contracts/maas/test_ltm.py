@@ -175,7 +175,7 @@ async def test_a_patch_changes_what_it_names(http: httpx.AsyncClient) -> None:
     again = await ok(await http.patch(place, json={"data": "Prefers tea.", "metadata": patched["metadata"]}))
     assert (again["memory"], again["metadata"]) == ("Prefers tea.", patched["metadata"])
     nothing = await http.patch(place, json={})
-    assert (nothing.status_code, "nothing to change" in nothing.text) == (422, True)
+    assert (nothing.status_code, "Nothing to change" in nothing.text) == (422, True)
     assert (await http.patch(f"{PATH}/{uuid4()}", json=patch)).status_code == 404
 
 

@@ -87,13 +87,13 @@ async def test_forgetting_takes_an_item_a_session_or_a_user(memory: MemoryManage
 
 
 async def test_forgetting_wants_to_know_exactly_one_thing(memory: MemoryManager) -> None:
-    with pytest.raises(Invalid, match="Say what to forget"):
+    with pytest.raises(Invalid, match="Name one thing to forget"):
         await memory.forget()
-    with pytest.raises(Invalid, match="Say what to forget"):
+    with pytest.raises(Invalid, match="Name one thing to forget"):
         await memory.forget(uuid4(), user_id="anna")
     with pytest.raises(NotFound):
         await memory.forget(user_id="anna")
-    with pytest.raises(Invalid, match="named by its id"):
+    with pytest.raises(Invalid, match="the id of what to forget"):
         await memory.forget(5)  # type: ignore[arg-type]
 
 
