@@ -38,7 +38,7 @@ async def refused(http: httpx.AsyncClient, method: str, path: str, **request: An
 UNKNOWN: list[tuple[str, str, dict[str, Any], str]] = [
     ("POST", "/ltm/memories", MEMORY | {"user": "u"}, "There is no field 'user' here. Did you mean user_id?"),
     ("POST", "/ltm/memories/search", SEARCH | {"category": "fact"}, "Did you mean categories?"),
-    ("POST", "/ltm/memories/search", SEARCH | {"top_k": 5}, "Known are: user_id, agent_id, session_id, query,"),
+    ("POST", "/ltm/memories/search", SEARCH | {"top_k": 5}, "Known: user_id, agent_id, session_id, query,"),
     ("PUT", "/ltm/memories/x", {"data": "Tea.", "text": "Tea."}, "There is no field 'text'"),
     ("POST", "/stm/s/messages", {"messages": [SAID], "user_id": "u"}, "There is no field 'user_id' here. Known are: m"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"user_id": "u"}]}, "There is no field 'user_id'"),
@@ -68,9 +68,9 @@ async def test_an_unknown_query_parameter_is_refused_on_every_route_of_memory(ht
 
 
 async def test_a_query_parameter_stands_once_but_for_lists(http: httpx.AsyncClient) -> None:
-    assert "limit stands more than once" in await refused(http, "GET", "/stm/s/messages?limit=1&limit=2")
-    assert "user_id stands more than once" in await refused(http, "GET", "/ltm/memories?user_id=a&user_id=a")
-    assert "dry_run stands more than once" in await refused(http, "DELETE", "/users/a?dry_run=true&dry_run=false")
+    assert "limit is given more than once" in await refused(http, "GET", "/stm/s/messages?limit=1&limit=2")
+    assert "user_id is given more than once" in await refused(http, "GET", "/ltm/memories?user_id=a&user_id=a")
+    assert "dry_run is given more than once" in await refused(http, "DELETE", "/users/a?dry_run=true&dry_run=false")
     assert (await http.get("/ltm/memories?categories=fact&categories=preference")).status_code == 200
 
 

@@ -132,7 +132,7 @@ async def test_memories_of_mem0_that_cannot_be_taken_are_refused_alone(engine: E
         ({"user_id": "u"}, "memory must be text"),
         ({"memory": " ", "user_id": "u"}, "memory is empty"),
         ({"memory": "whose?"}, "has no user_id, agent_id or run_id"),
-        ({"memory": "when?", "user_id": "u", "created_at": "yesterday"}, "created_at is not a moment"),
+        ({"memory": "when?", "user_id": "u", "created_at": "yesterday"}, "created_at is not a time"),
         ({"memory": "who?", "user_id": 5}, "user_id must be text"),
         ({"memory": "what?", "user_id": "u", "metadata": "x"}, "metadata must be a JSON object"),
     ]

@@ -239,7 +239,7 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
     ("entry", "error", "sentence"),
     [
         (Entry(" "), Invalid, "query is empty"),
-        (Entry("🎉"), Invalid, "query holds no letters"),
+        (Entry("🎉"), Invalid, "query has no letters"),
         (Entry("tea", [2**63]), NotFound, f"expect names insights that are not stored here: {2**63}"),
         (Entry("tea", [0], "golden.jsonl line 7: "), NotFound, "golden.jsonl line 7: expect names insights"),
         (Entry("tea", ["1"]), Invalid, "expect must contain ids of insights"),  # type: ignore[list-item]

@@ -176,7 +176,7 @@ async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: 
     ("query", "options", "named"),
     [
         ("", {}, "query_text is empty"),
-        ("🎉", {}, "query_text holds no letters"),
+        ("🎉", {}, "query_text has no letters"),
         ("x" * 20_001, {}, "query_text is longer"),
         (None, {}, "query_text must be text"),
         ("tea", {"top_k": 0}, "top_k must be between 1 and 100"),
@@ -186,7 +186,7 @@ async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: 
         ("tea", {"query_embedding": [0.1] * 384}, "query_embedding must have 1536 numbers, not 384"),
         ("tea", {"query_embedding": [0.0] * 1536}, "query_embedding is all zeros"),
         ("tea", {"query_embedding": [float("nan")] * 1536}, "finite"),
-        ("tea", {"query_embedding": ["1"] * 1536}, "query_embedding must hold numbers"),
+        ("tea", {"query_embedding": ["1"] * 1536}, "query_embedding must contain only numbers"),
         ("tea", {"query_embedding": [0.1] * 1536}, "query_embedding does not fit the model.*first 384"),
     ],
 )

@@ -141,7 +141,7 @@ async def test_unknown_sources_are_named_and_nothing_is_stored(engine: Engine, n
         ("a\x00b", [1], "content holds a NUL"),
         ("text", "12", "source_ids must be a list"),
         ("text", None, "source_ids must be a list"),
-        ("text", [True], "whole numbers only, not True"),
+        ("text", [True], "only whole numbers, not True"),
         ("text", ["1"], "only whole numbers, not '1'"),
         ("text", [1.5], "only whole numbers, not 1.5"),
         ("text", list(range(1001)), "limit of 1,000"),
@@ -183,7 +183,7 @@ async def test_insights_are_listed_newest_first_and_filtered(engine: Engine, nam
     ("filters", "named"),
     [
         ({"query": ""}, "query is empty"),
-        ({"query": "?!"}, "query holds no letters"),
+        ({"query": "?!"}, "query has no letters"),
         ({"top_k": 0}, "top_k"),
         ({"top_k": 1001}, "top_k"),
         ({"fidelity_min": 1.1}, "fidelity_min"),

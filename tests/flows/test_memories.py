@@ -429,7 +429,7 @@ async def test_a_bad_memory_is_refused_with_a_sentence(engine: Engine, namespace
 async def test_a_bad_search_or_list_is_refused_with_a_sentence(engine: Engine, namespace: str) -> None:
     with pytest.raises(Invalid, match="At least one of"):
         await engine.memories.search(namespace, "tea", MemoryScope())
-    with pytest.raises(Invalid, match="query holds no letters"):
+    with pytest.raises(Invalid, match="query has no letters"):
         await engine.memories.search(namespace, "?!", ANN)
     for limit in (0, 1001):
         with pytest.raises(Invalid, match="limit"):
