@@ -86,7 +86,7 @@ async def test_bad_dialogue_is_refused_and_nothing_is_stored(
     ("filters", "named"),
     [
         ({"session_id": ""}, "session_id is empty"),
-        ({"speaker": "a\x00"}, "speaker holds a NUL"),
+        ({"speaker": "a\x00"}, "speaker contains a NUL"),
         ({"limit": 0}, "limit"),
         ({"limit": "5"}, "limit"),
         ({"order": "up"}, "order must be one of asc, desc"),

@@ -99,7 +99,7 @@ async def test_a_long_query_is_one_episode(engine: Engine, namespace: str) -> No
         ("x", float("nan"), LESSON, "reward"),
         ("x", "good", LESSON, "reward"),
         ("x", 0.0, " ", "reflection is empty"),
-        ("x", 0.0, "a\x00", "reflection holds a NUL"),
+        ("x", 0.0, "a\x00", "reflection contains a NUL"),
     ],
 )
 async def test_a_bad_episode_is_refused_and_nothing_is_stored(

@@ -348,7 +348,7 @@ BAD_LINES = {
     "a NUL character": (
         '{"kind": "episode", "id": 7, "query": "\\u0000", "reward": 1, "reflection": "r", '
         '"created_at": "2024-01-01T00:00:00Z"}',
-        "query holds a NUL character",
+        "query contains a NUL character",
     ),
     "a reference to nothing": (
         '{"kind": "judge_score", "judgement_id": 4, "document_id": 5, "judge1_score": 0, "judge1_reason": "", '
@@ -389,7 +389,7 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("message", "position", 1, "position must be below 1, the next_position of its session"),
     ("message", "content", " ", "content is empty"),
     ("message", "role", "", "role is empty"),
-    ("message", "metadata", {"a": "\x00"}, "metadata holds a NUL character"),
+    ("message", "metadata", {"a": "\x00"}, "metadata contains a NUL character"),
     ("message", "metadata", json.loads("[" * 200 + "]" * 200), "metadata is nested deeper"),
     ("document", "embedding", [1e39] * 1536, "embedding must contain finite numbers that fit into 32 bits"),
     ("document", "embedding", [10**400] * 1536, "embedding must be a list of numbers"),

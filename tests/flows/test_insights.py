@@ -138,7 +138,7 @@ async def test_unknown_sources_are_named_and_nothing_is_stored(engine: Engine, n
     ("content", "sources", "named"),
     [
         (" ", [1], "content is empty"),
-        ("a\x00b", [1], "content holds a NUL"),
+        ("a\x00b", [1], "content contains a NUL"),
         ("text", "12", "source_ids must be a list"),
         ("text", None, "source_ids must be a list"),
         ("text", [True], "only whole numbers, not True"),

@@ -390,7 +390,7 @@ async def test_an_edge_with_a_bad_name_is_refused(engine: Engine, namespace: str
         ("add_node", {"label": "L", "name": "é" * 256}, "name is longer than 255"),
         ("add_node", {"label": "L", "name": "a", "properties": ["x"]}, "properties must be a JSON object"),
         ("add_node", {"label": "L", "name": "a", "properties": {"x": float("nan")}}, "properties is not JSON"),
-        ("add_node", {"label": "L", "name": "a", "properties": {"x": "\x00"}}, "properties holds a NUL"),
+        ("add_node", {"label": "L", "name": "a", "properties": {"x": "\x00"}}, "properties contains a NUL"),
         ("add_node", {"label": "L", "name": "a", "vector_id": 0}, "vector_id"),
         ("add_node", {"label": "L", "name": "a", "vector_id": 2**63}, "vector_id"),
         ("add_node", {"label": "L", "name": "a", "vector_id": True}, "vector_id"),

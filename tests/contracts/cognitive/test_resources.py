@@ -191,7 +191,7 @@ def test_a_resource_is_read_afresh_each_time(mcp: McpClient, word: str) -> None:
         ("memory://l2-insights?top_k=1&top_k=2", "top_k is given twice"),
         ("memory://l2-insights?query=", "query is empty"),
         ("memory://l2-insights?query=%FF", "query is not valid UTF-8"),
-        ("memory://l2-insights?query=%00", "query holds a NUL"),
+        ("memory://l2-insights?query=%00", "query contains a NUL"),
         ("memory://l2-insights?query=?!", "query has no letters"),
         ("memory://l2-insights?fidelity_min=1.1", "fidelity_min must be between 0.0 and 1.0"),
         ("memory://l2-insights?fidelity_min=nan", "fidelity_min must be a finite number"),

@@ -140,7 +140,7 @@ def test_a_limit_of_another_type_is_refused(mcp: McpClient, limit: Any) -> None:
     [
         ({"user_message": ""}, "user_message is empty"),
         ({"assistant_response": " \n"}, "assistant_response is empty"),
-        ({"user_message": "a\x00b"}, "user_message holds a NUL"),
+        ({"user_message": "a\x00b"}, "user_message contains a NUL"),
         ({"user_message": 5}, "user_message must be text"),
         ({"metadata": "{not json"}, "metadata is not JSON"),
         ({"metadata": {"a": 1}}, "metadata must be text"),
