@@ -58,6 +58,8 @@ def test_health_is_503_while_the_database_is_away_and_ok_again_after(
 ) -> None:
     home = Path(tempfile.mkdtemp(prefix="recollect-serve-"))
     with serving(RECOLLECT_DATA_DIR=str(home)) as (url, _):
+        # The first answer takes longer than a new database: it would come when all is well again.
+        assert httpx.get(f"{url}/health", timeout=60).status_code == 200
         postmaster = int((home / "data" / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, signal.SIGKILL)
         seen: list[int] = []

@@ -384,7 +384,7 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("session", "window_strategy", "newest", "window_strategy must be one of sliding_window, token_threshold"),
     ("session", "window_max_messages", 0, "window_max_messages must be a whole number greater than 0"),
     ("session", "window_max_tokens", 2**31, "window_max_tokens must be a whole number of 32 bits"),
-    ("session", "created_at", "0001-01-01T00:00:00+14:00", "created_at must be a moment"),
+    ("session", "created_at", "0001-01-01T00:00:00+14:00", "created_at must be a time"),
     ("message", "position", -1, "position must be between 0 and"),
     ("message", "position", 1, "position must be below 1, the next_position of its session"),
     ("message", "content", " ", "content is empty"),
