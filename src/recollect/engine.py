@@ -18,6 +18,7 @@ from recollect.flows.conversations import Conversations
 from recollect.flows.forgetting.forget import Forget
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.gateway import Gateway
+from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
@@ -77,7 +78,8 @@ class Engine:
         capabilities = self.capabilities
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
-        self.maintenance = Maintenance(self.database, capabilities.giants, self.namespace_models)
+        self.indexes = GiantIndexes(self.database, capabilities.giants)
+        self.maintenance = Maintenance(self.database, capabilities.giants, self.indexes, self.namespace_models)
         self.indexer = Indexer(
             self.database,
             capabilities.passages,
@@ -89,12 +91,12 @@ class Engine:
             self.database,
             models,
             capabilities.passages,
-            capabilities.giants,
+            self.indexes,
             self.namespace_models,
             build_indexes=self.maintenance.build_indexes,
             switched=self._look_after,
         )
-        self.status = Status(self.database, capabilities, self.embedders, self.spending)
+        self.status = Status(self.database, capabilities, self.namespace_models, self.spending)
 
     def _build_spine(self) -> None:
         """Every write, and every way to find it again."""
@@ -164,7 +166,7 @@ class Engine:
         self.memories = LongTermMemory(
             self.database, capabilities.memories, capabilities.passages, self._passage_writer, self.recall, self.llm
         )
-        self.forget = Forget(self.database, capabilities, removal, store, self.access)
+        self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
 
     def _build_moving(self) -> None:
         """How a memory gets out of here whole, and in from elsewhere."""

@@ -296,9 +296,9 @@ async def test_the_indexes_of_large_owners_are_built_again(
     async with connected(other_place) as database:
         await restore(database, tmp_path / "b")
     async with opened(other_place) as engine:
-        (built,) = await engine.maintenance.rebuild(namespace)
+        (built,) = await engine.indexes.rebuild(namespace)
         assert await vector_index.exists(engine.database, built.index_name)
-        assert await engine.maintenance.rebuild(namespace) == []
+        assert await engine.indexes.rebuild(namespace) == []
 
 
 @ONE_POOLING

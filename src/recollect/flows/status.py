@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.indexing.namespace_models import CurrentModel, NamespaceModels
 from recollect.flows.kinds import registry
 from recollect.flows.spending import Spending
-from recollect.inference.embedding.embedders import Embedders
 from recollect.memory.index import giants
 from recollect.memory.index.sizes import COUNTED, INDEX, Count
 from recollect.storage import statistics
@@ -49,15 +49,6 @@ class Large:
 
 
 @dataclass(frozen=True, slots=True)
-class Embeddings:
-    """The model that searches ask, if any, the one that the namespace moves to, and whether old vectors are left."""
-
-    active: str | None
-    next: str | None
-    leftovers: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """Tokens of this day (UTC) that are spent or set aside, those allowed, and what each feature took."""
 
@@ -77,7 +68,7 @@ class Report:
     messages: dict[str, Count]
     indexer: Backlog
     giants: Large
-    embeddings: Embeddings
+    embeddings: CurrentModel
     llm: Budget
     keys: Count
     users: Count
@@ -88,11 +79,11 @@ class Status:
     """Reads; nothing here waits for a model or changes a row."""
 
     def __init__(
-        self, database: Database, capabilities: Capabilities, embedders: Embedders, spending: Spending
+        self, database: Database, capabilities: Capabilities, namespace_models: NamespaceModels, spending: Spending
     ) -> None:
         self._database = database
         self._capabilities = capabilities
-        self._embedders = embedders
+        self._namespace_models = namespace_models
         self._spending = spending
 
     async def report(self, namespace: str) -> Report:
@@ -103,7 +94,7 @@ class Status:
             counts = await self._capabilities.sizes.counts(db, {name: rows for name, (rows, _) in counted.items()})
             waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
         indexer = Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
-        embeddings = await self._embeddings(namespace)
+        embeddings = await self._namespace_models.current(namespace)
         llm = await self._budget(namespace)
         return Report(
             namespace=namespace,
@@ -122,13 +113,6 @@ class Status:
             users=counts.users,
             attention=[*_lagging(indexer, embeddings), *_spent(llm)],
         )
-
-    async def _embeddings(self, namespace: str) -> Embeddings:
-        async with self._database.reading(namespace) as db:
-            state = await self._capabilities.embedding_models.state(db)
-        if state is None:
-            return Embeddings(self._embedders.model_id(self._embedders.name), None, leftovers=False)
-        return Embeddings(state.active, state.next, state.leftovers)
 
     async def _budget(self, namespace: str) -> Budget:
         features: Counter[str] = Counter()
@@ -173,7 +157,7 @@ def _by_name(owners: set[str | None]) -> list[str | None]:
     return sorted(owners, key=lambda owner: (owner is not None, owner or ""))
 
 
-def _lagging(indexer: Backlog, embeddings: Embeddings) -> list[str]:
+def _lagging(indexer: Backlog, embeddings: CurrentModel) -> list[str]:
     """Without a model everything waits, and nothing is amiss."""
     if embeddings.active is None or indexer.oldest_seconds <= MAX_LAG_SECONDS:
         return []

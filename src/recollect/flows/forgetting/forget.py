@@ -11,12 +11,14 @@ from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.counts import Counts
 from recollect.flows.forgetting.receipts import Progress, Receipt, Tally
 from recollect.flows.forgetting.removal import ITEMS_AT_ONCE, Removal
+from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.kind import UUIDS, as_number, as_uuid
 from recollect.flows.kinds.long_term import MEMORY_ITEM
+from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.twins import Twins
 from recollect.flows.short_term.window_stores import WindowStore
-from recollect.storage import erasure, vector_index
+from recollect.storage import erasure
 from recollect.storage.database import Database, Statements, Transaction
 
 SESSION, USER, NAMESPACE = ("session", "user", "namespace")
@@ -65,15 +67,23 @@ class Forget:
     """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
 
     def __init__(
-        self, database: Database, capabilities: Capabilities, removal: Removal, store: WindowStore, access: Access
+        self,
+        database: Database,
+        capabilities: Capabilities,
+        removal: Removal,
+        store: WindowStore,
+        access: Access,
+        nomination: Nomination,
+        indexes: GiantIndexes,
     ) -> None:
         self._database = database
         self._capabilities = capabilities
         self._removal = removal
-        self._twins = Twins(database, capabilities.search, capabilities.passages)
+        self._twins = Twins(database, nomination, capabilities.passages)
         self._counts = Counts(database, capabilities, store, access)
         self._store = store
         self._access = access
+        self._indexes = indexes
 
     @telemetry.memory_operation("delete_memory", lambda receipt: receipt.total)
     async def forget(
@@ -172,7 +182,7 @@ class Forget:
                 async with self._database.transaction(namespace) as tx:
                     await self._removal.items(tx, item, page, tally)
                 tally.tell()
-        await self._drop_indexes(namespace, user_id, tally)
+        tally.add("giants", await self._indexes.drop(namespace, lambda giant: giant.owner == user_id))
 
     async def _those_sessions(
         self, namespace: str, session_ids: Sequence[str], tally: Tally, *, of_users: bool
@@ -206,23 +216,12 @@ class Forget:
         await self._removal.sessions(tx, session_ids, tally)
         return True
 
-    async def _drop_indexes(self, namespace: str, owner: str | None, tally: Tally) -> None:
-        """The vector indexes of one giant, or of all; the note of an index goes last, so that none is left unknown."""
-        async with self._database.reading(namespace) as db:
-            known = await self._capabilities.giants.known(db)
-        for giant in known:
-            if owner is None or giant.owner == owner:
-                await vector_index.drop(self._database, giant.index_name)
-                async with self._database.transaction(namespace) as tx:
-                    await self._capabilities.giants.forget(tx, giant)
-                tally.add("giants", 1)
-
     async def _whole(self, namespace: str, tally: Tally) -> None:
         buffered = await self._store.external_sessions(namespace, None)
         for session_id in buffered:
             await self._store.delete(namespace, session_id)
         tally.add("buffers", len(buffered))
-        await self._drop_indexes(namespace, None, tally)
+        tally.add("giants", await self._indexes.drop(namespace, lambda _: True))
 
         def gone(table: str, rows: int) -> None:
             tally.add(table, rows)

@@ -1,4 +1,4 @@
-"""Maintenance: builds and renews the vector indexes of giants, in the background, one at a time."""
+"""Maintenance: decides in the background which giants need an index built or renewed, one at a time."""
 
 import asyncio
 import logging
@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from recollect import tasks
 from recollect.errors import RecollectError
+from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder
 from recollect.memory.index.giants import MAX_GIANTS, RENEW_SHARE, Giant, Giants
@@ -20,9 +21,12 @@ _log = logging.getLogger(__name__)
 class Maintenance:
     """Looks at namespaces that were written to: indexes owners who have grown large, sweeps up after a switch."""
 
-    def __init__(self, database: Database, giants: Giants, namespace_models: NamespaceModels) -> None:
+    def __init__(
+        self, database: Database, giants: Giants, indexes: GiantIndexes, namespace_models: NamespaceModels
+    ) -> None:
         self._database = database
         self._giants = giants
+        self._indexes = indexes
         self._namespace_models = namespace_models
         self._task = tasks.BackgroundTask("recollect-maintenance")
         self._touched: set[str] = set()
@@ -50,49 +54,16 @@ class Maintenance:
         made = []
         for owner in sorted(sizes, key=lambda owner: -sizes[owner]):
             old = known.get(owner)
-            if await (self._has_room() if old is None else self._has_outgrown(namespace, old, sizes[owner])):
-                made.append(await self._build(namespace, owner, embedder, old))
+            if old is None:
+                await vector_index.drop_unfinished(self._database)
+                is_needed = await vector_index.count(self._database) < MAX_GIANTS
+            else:
+                async with self._database.reading(namespace) as db:
+                    above, _ = await self._giants.extent(db, owner, old.model, old.watermark)
+                is_needed = above > RENEW_SHARE * sizes[owner]
+            if is_needed:
+                made.append(await self._indexes.build(namespace, owner, embedder, old))
         return made
-
-    async def rebuild(self, namespace: str) -> list[Giant]:
-        """Build the indexes that a namespace should have and has not: a backup holds none. Returns those built."""
-        async with self._database.reading(namespace) as db:
-            known = await self._giants.known(db)
-        missing = [giant for giant in known if not await vector_index.exists(self._database, giant.index_name)]
-        for giant in missing:
-            await vector_index.create(
-                self._database,
-                giant.index_name,
-                namespace,
-                giant.model,
-                giant.dimensions,
-                giant.owner,
-                giant.watermark,
-            )
-        return missing
-
-    async def _has_room(self) -> bool:
-        await vector_index.drop_unfinished(self._database)
-        return await vector_index.count(self._database) < MAX_GIANTS
-
-    async def _has_outgrown(self, namespace: str, giant: Giant, size: int) -> bool:
-        async with self._database.reading(namespace) as db:
-            above, _ = await self._giants.extent(db, giant.owner, giant.model, giant.watermark)
-        return above > RENEW_SHARE * size
-
-    async def _build(self, namespace: str, owner: str | None, embedder: Embedder, old: Giant | None) -> Giant:
-        model, dimensions = embedder.model_id, embedder.dimensions
-        async with self._database.reading(namespace) as db:
-            _, highest = await self._giants.extent(db, owner, model, 0)
-        name = vector_index.name_for(namespace, model, owner, highest)
-        await vector_index.create(self._database, name, namespace, model, dimensions, owner, highest)
-        giant = Giant(owner, model, highest, name, dimensions)
-        if old is not None:
-            # Before its note is replaced: an index that nobody has a note of would stay for good.
-            await vector_index.drop(self._database, old.index_name)
-        async with self._database.transaction(namespace) as tx:
-            await self._giants.remember(tx, giant)
-        return giant
 
     async def _run(self, sweep: Callable[[str], Awaitable[bool]]) -> None:
         while True:

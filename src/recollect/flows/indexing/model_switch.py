@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from recollect import checks
 from recollect.errors import Conflict
+from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder, as_text
 from recollect.inference.embedding.embedders import NAMES
 from recollect.memory.index.embedding_models import EmbeddingModels, Outdated, State
-from recollect.memory.index.giants import Giants
 from recollect.memory.index.passages import Passages
-from recollect.storage import vector_index
 from recollect.storage.database import Database
 
 # Passages a transaction: large enough for a provider that allows few requests, small enough that a kill repeats little.
@@ -52,7 +51,7 @@ class EmbeddingSwitch:
         database: Database,
         models: EmbeddingModels,
         passages: Passages,
-        giants: Giants,
+        indexes: GiantIndexes,
         namespace_models: NamespaceModels,
         build_indexes: Callable[[str, Embedder], Awaitable[object]],
         switched: Callable[[str], None],
@@ -60,7 +59,7 @@ class EmbeddingSwitch:
         self._database = database
         self._models = models
         self._passages = passages
-        self._giants = giants
+        self._indexes = indexes
         self._namespace_models = namespace_models
         self._build_indexes = build_indexes
         self._switched = switched
@@ -83,14 +82,11 @@ class EmbeddingSwitch:
 
     async def status(self, namespace: str) -> Status:
         """Where a namespace stands now."""
+        current = await self._namespace_models.current(namespace)
         async with self._database.reading(namespace) as db:
-            state = await self._models.state(db)
             vectors = await self._models.sizes(db)
             waiting = await self._passages.waiting(db, MAX_COUNTED)
-        if state is None:
-            embedders = self._namespace_models.embedders
-            return Status(embedders.model_id(embedders.name), None, vectors, waiting)
-        return Status(state.active, state.next, vectors, waiting)
+        return Status(current.active, current.next, vectors, waiting)
 
     async def seconds_to_sweep(self, namespace: str) -> float | None:
         """How long the old vectors must still stay; None if there are none."""
@@ -111,7 +107,7 @@ class EmbeddingSwitch:
                     return False
                 keep = [model for model in (state.active, state.next) if model is not None]
                 after = await self._models.remove_others(tx, keep, after, SWEEP_BATCH)
-        await self._drop_indexes(namespace, keep)
+        await self._indexes.drop(namespace, lambda giant: giant.model not in keep)
         async with self._database.transaction(namespace) as tx:
             # Another switch may have left others meanwhile.
             if await self._models.lock_for_change(tx, state.active) == state:
@@ -166,15 +162,6 @@ class EmbeddingSwitch:
             await self._models.requeue(tx, old, new)
             await self._models.flip(tx, new)
         return True
-
-    async def _drop_indexes(self, namespace: str, keep: list[str]) -> None:
-        async with self._database.reading(namespace) as db:
-            unused = [giant for giant in await self._giants.known(db) if giant.model not in keep]
-        for giant in unused:
-            # The index first: one that nobody has a note of would stay for good.
-            await vector_index.drop(self._database, giant.index_name)
-            async with self._database.transaction(namespace) as tx:
-                await self._giants.forget(tx, giant)
 
 
 def _is_moving(state: State, old: str, new: str) -> bool:

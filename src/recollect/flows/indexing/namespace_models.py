@@ -16,6 +16,15 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentModel:
+    """The model that searches ask, if any, the one that the namespace moves to, and whether old vectors are left."""
+
+    active: str | None
+    next: str | None
+    leftovers: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Embedded:
     """Vectors, and the model whose space they are in."""
 
@@ -91,14 +100,17 @@ class NamespaceModels:
         self.embedders = embedders
         self._warned: set[str] = set()
 
-    async def embedder(self, namespace: str) -> Embedder | None:
-        """The embedder of a namespace's model; None if this process has no such model."""
-        return self._embedder(await self._model(namespace), namespace)
-
-    async def _model(self, namespace: str) -> str | None:
+    async def current(self, namespace: str) -> CurrentModel:
+        """The model that searches ask now: the recorded one, or before the first vector the one set up here."""
         async with self._database.reading(namespace) as db:
             state = await self._models.state(db)
-        return self.embedders.model_id(self.embedders.name) if state is None else state.active
+        if state is None:
+            return CurrentModel(self.embedders.model_id(self.embedders.name), None, leftovers=False)
+        return CurrentModel(state.active, state.next, state.leftovers)
+
+    async def embedder(self, namespace: str) -> Embedder | None:
+        """The embedder of a namespace's model; None if this process has no such model."""
+        return self._embedder((await self.current(namespace)).active, namespace)
 
     def _embedder(self, model: str | None, namespace: str) -> Embedder | None:
         embedder = None if model is None else self.embedders.find(model, namespace)
@@ -113,13 +125,13 @@ class NamespaceModels:
 
     async def missing(self, namespace: str) -> str | None:
         """What is said where nothing can be embedded because this process has no model; None if it has."""
-        model = await self._model(namespace)
+        model = (await self.current(namespace)).active
         found = self._embedder(model, namespace)
         return Embedding(None, str(self.embedders.missing(model))).degraded if found is None else None
 
     async def why_missing(self, namespace: str) -> RecollectError:
         """Why this process has no model for a namespace, and what to do about it."""
-        return self.embedders.missing(await self._model(namespace))
+        return self.embedders.missing((await self.current(namespace)).active)
 
     async def is_settled_on(self, tx: Transaction, model: str) -> bool:
         """Whether vectors of this model may be written now; it stays so until the transaction ends."""
@@ -127,7 +139,7 @@ class NamespaceModels:
 
     async def question(self, namespace: str, text: str) -> SemanticQuery:
         """What to compare with stored vectors, or why there is nothing to compare them with."""
-        model = await self._model(namespace)
+        model = (await self.current(namespace)).active
         embedder = self._embedder(model, namespace)
         if embedder is None:
             return SemanticQuery(None, self.embedders.missing(model))
@@ -142,7 +154,7 @@ class NamespaceModels:
 
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
         """The vectors of texts; without a model, or while its provider fails, the indexer makes them later."""
-        model = await self._model(namespace)
+        model = (await self.current(namespace)).active
         embedder = self._embedder(model, namespace)
         if embedder is None:
             return Embedding(None, str(self.embedders.missing(model)))

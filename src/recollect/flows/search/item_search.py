@@ -1,6 +1,5 @@
 """ItemSearch: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
 
-import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,20 +41,21 @@ class ItemSearch:
         self._namespace_models = namespace_models
 
     async def both(self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None = None) -> Ranks:
-        """So many items by meaning and as many by words; a vector may be given."""
-        (query, by_meaning), by_words = await asyncio.gather(
-            self._by_meaning(namespace, text, scope, limit, given), self._by_words(namespace, text, scope, limit)
-        )
-        items = await self._items(namespace, by_meaning, by_words)
-        return Ranks(items[0], items[1], await self.with_waiting(namespace, scope, query))
+        """So many items by vector and as many by keyword; the vector may be given."""
+        query = self.query(namespace, text, given)
+        found = await self._nomination.both(namespace, words.query_terms(text), query, scope, limit)
+        by_meaning, by_words = await self._items(namespace, found.by_meaning, found.by_words)
+        return Ranks(by_meaning, by_words, await self.with_waiting(namespace, scope, found.query))
 
     async def by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
         """Items that share words with a text."""
-        return (await self._items(namespace, await self._by_words(namespace, text, scope, limit)))[0]
+        _, ranked = await self._nomination.by_words(namespace, words.query_terms(text), scope, limit)
+        (items,) = await self._items(namespace, ranked)
+        return items
 
-    async def query(self, namespace: str, text: str) -> SemanticQuery:
-        """What to compare with stored vectors, or why there is nothing."""
-        return await self._namespace_models.question(namespace, text)
+    async def query(self, namespace: str, text: str, given: Meaning | None = None) -> SemanticQuery:
+        """What to compare with stored vectors, or why there is nothing; a given vector needs no embedding."""
+        return await self._namespace_models.question(namespace, text) if given is None else SemanticQuery(given)
 
     async def with_waiting(self, namespace: str, scope: Scope, query: SemanticQuery) -> SemanticQuery:
         """A query that was asked, with how many items of its kind it could not be compared with."""
@@ -84,20 +84,6 @@ class ItemSearch:
         length = math.hypot(*values)
         vector = "[" + ",".join(f"{number / length:.6g}" for number in values[:own]) + "]"
         return Meaning(vector, embedder.model_id)
-
-    async def _by_words(self, namespace: str, text: str, scope: Scope, limit: int) -> list[int]:
-        variants = [term.variants for term in words.query_terms(text)]
-        async with self._database.searching(namespace) as db:
-            question = await self._search.lexical(db, scope.owner, variants)
-            return await self._search.by_words(db, scope, question, limit)
-
-    async def _by_meaning(
-        self, namespace: str, text: str, scope: Scope, limit: int, given: Meaning | None
-    ) -> tuple[SemanticQuery, list[int]]:
-        query = await self.query(namespace, text) if given is None else SemanticQuery(given)
-        if query.meaning is None:
-            return query, []
-        return query, await self._nomination.by_meaning(namespace, scope, query.meaning, limit)
 
     async def _items(self, namespace: str, *lists: Sequence[int]) -> list[list[int]]:
         """The items of ranked passages, each at the rank of its best."""

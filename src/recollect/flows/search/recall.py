@@ -10,12 +10,12 @@ from recollect import checks, tasks, telemetry
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.kinds import registry
 from recollect.flows.search import ranking
-from recollect.flows.search.nomination import Nomination
+from recollect.flows.search.nomination import Nominated, Nomination
 from recollect.flows.search.ranking import Parts, Ranked
 from recollect.flows.search.twins import Saying, saying
 from recollect.language import dates, names, words
 from recollect.language.tokens import estimate_tokens
-from recollect.memory.index.search import Lexical, Meaning, Nominee, Scope, Search
+from recollect.memory.index.search import Nominee, Scope, Search
 from recollect.memory.memories import CATEGORIES
 from recollect.storage.database import Database
 
@@ -89,21 +89,6 @@ class _Question:
     signals: ranking.Signals
 
 
-@dataclass(frozen=True, slots=True)
-class _Legs:
-    words: Lexical
-    query: SemanticQuery
-    ids_by_words: list[int]
-    ids_by_meaning: list[int]
-
-    @property
-    def meaning(self) -> Meaning | None:
-        return self.query.meaning
-
-    def nominees(self) -> list[int]:
-        return list(dict.fromkeys([*self.ids_by_words, *self.ids_by_meaning]))
-
-
 _Embedding = asyncio.Future[SemanticQuery]
 
 
@@ -165,26 +150,26 @@ class Recall:
     async def _answer(
         self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted
     ) -> Recollection:
-        legs = await self._nominate(namespace, asked, scope, meaning, wanted.nominees)
+        found = await self._nomination.both(namespace, asked.terms, meaning, scope, wanted.nominees)
         async with self._database.searching(namespace) as db:
-            scored = await self._search.score(db, legs.nominees(), legs.words, legs.meaning)
+            scored = await self._search.score(db, found.passages(), found.words, found.query.meaning)
             around = await self._search.around(
                 db,
                 ranking.places_around(scored),
-                legs.words,
-                legs.meaning,
+                found.words,
+                found.query.meaning,
                 cosine_if_unknown=ranking.cosine_if_unknown(scored),
-                lexical_weight=ranking.WORDS / legs.words.bound if legs.words.bound else 0.0,
+                lexical_weight=ranking.WORDS / found.words.bound if found.words.bound else 0.0,
             )
             pending = await self._search.pending(db, scope.owner)
         places = {(message.session_id, message.position): message for message in around}
-        ranked = ranking.rank(scored, legs.words.bound, places, asked.signals)
+        ranked = ranking.rank(scored, found.words.bound, places, asked.signals)
         folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
         memories = [
-            _memory(item, repeats, _explanation(item, asked, legs) if wanted.explain else None)
+            _memory(item, repeats, _explanation(item, asked, found) if wanted.explain else None)
             for item, repeats in folded
         ]
-        return Recollection(memories, pending, legs.query.degraded)
+        return Recollection(memories, pending, found.query.degraded)
 
     async def _understand(self, namespace: str, question: str, owner: str | None) -> _Question:
         """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
@@ -199,22 +184,6 @@ class Recall:
             plain, terms = question, words.query_terms(question)
         signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
         return _Question(question, plain, tuple(terms), signals)
-
-    async def _nominate(self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, limit: int) -> _Legs:
-        (lexical, by_words), by_meaning = await asyncio.gather(
-            self._by_words(namespace, asked, scope, limit), self._by_meaning(namespace, scope, meaning, limit)
-        )
-        return _Legs(lexical, await meaning, by_words, by_meaning)
-
-    async def _by_words(self, namespace: str, asked: _Question, scope: Scope, limit: int) -> tuple[Lexical, list[int]]:
-        variants = [term.variants for term in asked.terms]
-        async with self._database.searching(namespace) as db:
-            lexical = await self._search.lexical(db, scope.owner, variants)
-            return lexical, await self._search.by_words(db, scope, lexical, limit)
-
-    async def _by_meaning(self, namespace: str, scope: Scope, embedding: _Embedding, limit: int) -> list[int]:
-        meaning = (await embedding).meaning
-        return [] if meaning is None else await self._nomination.by_meaning(namespace, scope, meaning, limit)
 
 
 def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
@@ -262,13 +231,13 @@ def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
     return kept
 
 
-def _explanation(item: Ranked, asked: _Question, legs: _Legs) -> Explanation:
+def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanation:
     own = set(words.document_terms(item.best.text))
     return Explanation(
         parts=item.parts,
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
-        rank_by_words=_rank(item.best, legs.ids_by_words),
-        rank_by_meaning=_rank(item.best, legs.ids_by_meaning),
+        rank_by_words=_rank(item.best, found.by_words),
+        rank_by_meaning=_rank(item.best, found.by_meaning),
     )
 
 

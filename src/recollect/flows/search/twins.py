@@ -1,9 +1,10 @@
 """Twins: items that say the same in the same person's words, which recall shows as one."""
 
+from recollect.flows.search.nomination import Nomination
 from recollect.language import words
 from recollect.language.sameness import gist
 from recollect.memory.index.passages import Part, Passages
-from recollect.memory.index.search import Nominee, Scope, Search
+from recollect.memory.index.search import Nominee, Scope
 from recollect.storage.database import Database
 
 # Items that are compared with one; a text that was stored more often than that is told of in part.
@@ -20,21 +21,20 @@ def saying(passage: Nominee | Part) -> Saying:
 class Twins:
     """Finds the twins of an item among those that share its words."""
 
-    def __init__(self, database: Database, search: Search, passages: Passages) -> None:
+    def __init__(self, database: Database, nomination: Nomination, passages: Passages) -> None:
         self._database = database
-        self._search = search
+        self._nomination = nomination
         self._passages = passages
 
     async def of(self, namespace: str, kind: str, item_id: str) -> list[str]:
         """The ids of other items of the same kind whose passages all say the same as this one's, in order."""
         async with self._database.searching(namespace) as db:
             parts = (await self._passages.parts(db, kind, [item_id])).get(item_id, [])
-            if not parts:
-                return []
-            owner = parts[0].owner
-            variants = [term.variants for term in words.query_terms(parts[0].text)]
-            question = await self._search.lexical(db, owner or None, variants)
-            near = await self._search.by_words(db, Scope(owner=owner, kinds=(kind,)), question, MAX_COMPARED)
+        if not parts:
+            return []
+        scope = Scope(owner=parts[0].owner, kinds=(kind,))
+        _, near = await self._nomination.by_words(namespace, words.query_terms(parts[0].text), scope, MAX_COMPARED)
+        async with self._database.searching(namespace) as db:
             others = set((await self._passages.items(db, near)).values()) - {item_id}
             parts_of = await self._passages.parts(db, kind, sorted(others))
         said = list(map(saying, parts))

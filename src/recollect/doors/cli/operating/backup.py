@@ -53,7 +53,7 @@ async def _restore(settings: Settings, path: Path) -> Restored:
 
 
 async def _rebuild(engine: Engine, namespaces: list[str]) -> int:
-    return sum([len(await engine.maintenance.rebuild(namespace)) for namespace in namespaces])
+    return sum([len(await engine.indexes.rebuild(namespace)) for namespace in namespaces])
 
 
 @contextmanager
