@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,8 +18,9 @@ from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
 from recollect.settings import Settings
 from tests import rest_servers
+from tests.commands import recollect
 from tests.gateway_clients import new_user, said
-from tests.mcp_servers import RECOLLECT, McpClient, connected, over_stdio, serving
+from tests.mcp_servers import McpClient, connected, over_stdio, serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "doors.md"
 HEADER = "| written through | read through | shown in |"
@@ -188,7 +187,7 @@ class CommandLine(Door):
 
 
 def _command(*arguments: str) -> str:
-    result = subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ)
+    result = recollect(*arguments)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

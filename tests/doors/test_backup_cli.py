@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,15 +9,14 @@ import pytest
 
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
+from tests.commands import recollect
 from tests.storage.databases import empty_database, url
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(place: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = os.environ | {"RECOLLECT_DATABASE_URL": place}
-    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=120, env=environment)
+    return recollect(*arguments, env=os.environ | {"RECOLLECT_DATABASE_URL": place}, timeout=120)
 
 
 @pytest.fixture

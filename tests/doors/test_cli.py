@@ -12,15 +12,13 @@ import pytest
 
 from recollect.doors.cli.operating import doctor
 from recollect.settings import Settings
+from tests.commands import recollect
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ | environment, check=False
-    )
+    return recollect(*arguments, env=os.environ | environment)
 
 
 def test_help_lists_every_command_with_a_sentence(settings: Settings) -> None:

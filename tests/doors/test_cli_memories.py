@@ -1,7 +1,6 @@
 """`recollect memories`: the list, the history, and undo, as a process of their own."""
 
 import subprocess
-import sys
 from typing import Literal
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.memory.memories import MemoryScope
 from recollect.tasks import in_thread
+from tests.commands import recollect
 
 
 @pytest.fixture
@@ -16,10 +16,8 @@ def pooling() -> Literal["session"]:
     return "session"
 
 
-def recollect(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "recollect", "memories", *arguments], capture_output=True, text=True, timeout=120
-    )
+def memories(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return recollect("memories", *arguments, timeout=120)
 
 
 async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, namespace: str) -> None:
@@ -28,13 +26,13 @@ async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, 
     new = (await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann)).memory
     async with engine.database.transaction(namespace) as tx:
         await engine.memories._supersede(tx, [old], new)
-    undone = await in_thread(recollect, "undo", str(old.id))
+    undone = await in_thread(memories, "undo", str(old.id))
     assert (undone.returncode, undone.stdout) == (0, "Restored: Ann lives in Berlin.\n")
-    listed = (await in_thread(recollect, "list", "--user", "ann")).stdout
+    listed = (await in_thread(memories, "list", "--user", "ann")).stdout
     assert str(old.id) in listed
     assert "Ann lives in Lisbon." in listed
-    history = (await in_thread(recollect, "history", str(old.id))).stdout
+    history = (await in_thread(memories, "history", str(old.id))).stdout
     assert [word for word in ("create", "supersede", "undo") if word in history] == ["create", "supersede", "undo"]
-    refused = await in_thread(recollect, "undo", str(old.id))
+    refused = await in_thread(memories, "undo", str(old.id))
     assert refused.returncode == 2
     assert refused.stderr == f"recollect: Memory {old.id} is not superseded: there is nothing to undo\n"

@@ -1,10 +1,8 @@
 """`recollect remember`, `recall` and `index`, run as a user runs them."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,14 @@ from recollect.engine import Engine
 from recollect.flows.kinds import registry
 from recollect.settings import Settings
 from recollect.tasks import in_thread
+from tests.commands import recollect
 from tests.flows.talk import say_all
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ)
+    return recollect(*arguments)
 
 
 def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings: Settings) -> None:
@@ -55,8 +53,7 @@ def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings:
 
 
 def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
-    command = [str(RECOLLECT), "remember", "-"]
-    piped = subprocess.run(command, input="Piped words about otters.", capture_output=True, text=True, timeout=60)
+    piped = recollect("remember", "-", given="Piped words about otters.")
     assert piped.returncode == 0
     assert "Piped words about otters." in run("recall", "otters").stdout
 

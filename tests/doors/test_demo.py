@@ -16,6 +16,7 @@ from recollect.doors.cli.demo.screen import Screen
 from recollect.flows.search.recall import Recollection
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
+from tests.commands import recollect
 from tests.demo_picture import PICTURE, drawn
 from tests.storage.databases import connect
 
@@ -26,9 +27,7 @@ pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [RECOLLECT, *arguments], capture_output=True, text=True, timeout=120, env=os.environ | environment
-    )
+    return recollect(*arguments, env=os.environ | environment, timeout=120)
 
 
 def namespace_of(output: str) -> str:

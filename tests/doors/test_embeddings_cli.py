@@ -11,6 +11,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.settings import Settings
+from tests.commands import recollect
 from tests.flows.talk import say_all
 from tests.llm_servers import Failure, ProviderServer, provider_server
 
@@ -31,8 +32,7 @@ def provider() -> Iterator[ProviderServer]:
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    env = os.environ | environment
-    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=env)
+    return recollect(*arguments, env=os.environ | environment)
 
 
 async def test_a_switch_is_told_and_the_next_command_searches_by_the_new_model(

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,16 +10,14 @@ import pytest
 
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
+from tests.commands import recollect_bytes
 from tests.storage.databases import empty_database, url
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
-def run(place: str, *arguments: object, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
-    environment = os.environ | {"RECOLLECT_DATABASE_URL": place}
-    command = [str(RECOLLECT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, input=given, timeout=120, env=environment)
+def run(place: str, *arguments: object, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    return recollect_bytes(*arguments, env=os.environ | {"RECOLLECT_DATABASE_URL": place}, given=given, timeout=120)
 
 
 @pytest.fixture

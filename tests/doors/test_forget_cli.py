@@ -13,6 +13,7 @@ from recollect.engine import Engine
 from recollect.flows.gateway import Owner
 from recollect.settings import Settings
 from recollect.tasks import in_thread
+from tests.commands import recollect
 from tests.flows.talk import say_all
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([RECOLLECT, "forget", *arguments], capture_output=True, text=True, timeout=60, input="")
+    return recollect("forget", *arguments)
 
 
 def answered(answer: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from datetime import date, timedelta
 from pathlib import Path
@@ -16,9 +15,9 @@ from recollect.engine import Engine
 from recollect.memory.cognitive.golden import GoldenRun
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.tasks import in_thread
+from tests.commands import recollect
 from tests.flows.test_hybrid_search import fill
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 DAY = date(2026, 3, 1)
 
 
@@ -28,8 +27,7 @@ def pooling() -> Literal["session"]:
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(RECOLLECT), "golden", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | {"COLUMNS": "80"})
+    return recollect("golden", *arguments, env=os.environ | {"COLUMNS": "80"})
 
 
 def ok(*arguments: str) -> str:

@@ -12,16 +12,15 @@ from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
-from tests.doors.test_serve import RECOLLECT, serving
+from tests.commands import recollect
+from tests.doors.test_serve import serving
 from tests.storage.databases import empty_database, url
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=os.environ | environment
-    )
+    return recollect(*arguments, env=os.environ | environment)
 
 
 async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Engine, namespace: str) -> None:

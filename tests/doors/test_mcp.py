@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from recollect.storage import embedded
+from tests.commands import recollect
 from tests.contracts.schemas import COGNITIVE, CONTEXT
 from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, serving
 
@@ -26,8 +27,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "p
 
 
 def run(*arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    settings = os.environ | environment("default") | more
-    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=settings, input="")
+    return recollect(*arguments, env=os.environ | environment("default") | more)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ import pytest
 
 from recollect.doors.cli.serving.serve import _listen
 from recollect.settings import Settings
+from tests.commands import recollect
 from tests.waiting import wait_until
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -125,11 +126,11 @@ def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Se
         assert "recollect keys create" in result.stderr
         assert "loopback" in result.stderr
     bound = environment | {"RECOLLECT_HOST": "0.0.0.0"}
-    doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
+    doctor = recollect("doctor", env=bound)
     assert doctor.returncode == 1
     assert "recollect keys create" in doctor.stdout
-    key = subprocess.run([RECOLLECT, "keys", "create"], capture_output=True, text=True, timeout=60, env=environment)
-    doctor = subprocess.run([RECOLLECT, "doctor"], capture_output=True, text=True, timeout=60, env=bound)
+    key = recollect("keys", "create", env=environment)
+    doctor = recollect("doctor", env=bound)
     assert doctor.returncode == 0, doctor.stdout
     with serving("--host", "0.0.0.0", RECOLLECT_DATA_DIR=str(home)) as (url, _):
         local = url.replace("0.0.0.0", "127.0.0.1")

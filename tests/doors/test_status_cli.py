@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,16 @@ from recollect.storage import migrate
 from recollect.storage.database import Database
 from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
+from tests.commands import recollect
 from tests.flows.talk import say_all
 from tests.storage.databases import empty_database, url
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    env = os.environ | environment
-    return subprocess.run([RECOLLECT, "status", *arguments], capture_output=True, text=True, timeout=60, env=env)
+    return recollect("status", *arguments, env=os.environ | environment)
 
 
 def fields(document: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from prometheus_client.parser import text_string_to_metric_families
 
 from recollect.settings import Settings
+from tests.commands import recollect
 from tests.doors.test_serve import RECOLLECT, serving
 from tests.mcp_servers import connected, environment
 
@@ -198,7 +199,7 @@ def test_prometheus_reads_the_figures_of_the_process(settings: Settings, namespa
         assert families["recollect_passages_waiting"].type == "gauge"
         assert [secret for secret in SECRETS if secret in answer.text.lower()] == []
         assert namespace not in answer.text
-        created = subprocess.run([RECOLLECT, "keys", "create"], capture_output=True, text=True, check=True, timeout=60)
+        created = recollect("keys", "create")
         # Within the two seconds for which a server believes that a namespace has no key.
         key = {"Authorization": f"Bearer {created.stdout.strip()}"}
         assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401

@@ -3,9 +3,7 @@
 import json
 import os
 import subprocess
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +11,13 @@ from recollect.engine import Engine
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.settings import Settings
 from recollect.tasks import in_thread
+from tests.commands import recollect
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    env = os.environ | environment
-    return subprocess.run([RECOLLECT, *arguments], capture_output=True, text=True, timeout=60, env=env)
+    return recollect(*arguments, env=os.environ | environment)
 
 
 async def spend(engine: Engine, namespace: str, feature: str, used: Tokens) -> None:
