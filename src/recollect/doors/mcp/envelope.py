@@ -17,30 +17,18 @@ def check(message: Any) -> None:
         )
     if message.get("jsonrpc") != "2.0":
         raise Invalid('The message must have "jsonrpc": "2.0"')
-    if "id" in message:
-        _check_id(message["id"])
-    if "method" in message:
-        _check_request(message)
-    elif not isinstance(message.get("result"), dict) and not _is_error(message.get("error")):
-        raise Invalid('The message must have a "method", or be an answer with a "result" or an "error"')
-    elif message.get("id") is None and "error" not in message:
-        raise Invalid('An answer must have the "id" of its request')
-
-
-def _check_id(given: Any) -> None:
+    given, method, params, error = (message.get(name) for name in ("id", "method", "params", "error"))
     if given is not None and (isinstance(given, bool) or not isinstance(given, int | str)):
         raise Invalid('"id" must be a string or a whole number')
     if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
         raise Invalid(f'"id" is longer than {MAX_ID_CHARACTERS} characters')
-
-
-def _check_request(message: dict[str, Any]) -> None:
-    method, params = message["method"], message.get("params")
-    if not isinstance(method, str) or not 0 < len(method) <= MAX_METHOD_CHARACTERS:
-        raise Invalid(f'"method" must be a string of 1 to {MAX_METHOD_CHARACTERS} characters, as in "tools/call"')
-    if params is not None and not isinstance(params, dict):
-        raise Invalid('"params" must be an object, or be left out')
-
-
-def _is_error(given: Any) -> bool:
-    return isinstance(given, dict) and isinstance(given.get("code"), int) and isinstance(given.get("message"), str)
+    is_error = isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
+    if "method" in message:
+        if not isinstance(method, str) or not 0 < len(method) <= MAX_METHOD_CHARACTERS:
+            raise Invalid(f'"method" must be a string of 1 to {MAX_METHOD_CHARACTERS} characters, as in "tools/call"')
+        if params is not None and not isinstance(params, dict):
+            raise Invalid('"params" must be an object, or be left out')
+    elif not isinstance(message.get("result"), dict) and not is_error:
+        raise Invalid('The message must have a "method", or be an answer with a "result" or an "error"')
+    elif given is None and "error" not in message:
+        raise Invalid('An answer must have the "id" of its request')
