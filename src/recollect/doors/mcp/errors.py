@@ -117,7 +117,7 @@ _WRONG_TYPE = {
 
 
 def _sentence(fault: ErrorDetails, schema: Mapping[str, Any]) -> str:
-    name = _path(fault["loc"])
+    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault["loc"]).lstrip(".")
     kind = fault["type"]
     if kind == "extra_forbidden":
         return f"unknown parameter {name}"
@@ -125,21 +125,13 @@ def _sentence(fault: ErrorDetails, schema: Mapping[str, Any]) -> str:
         return f"{name} is required"
     if kind in _WRONG_TYPE:
         return f"{name} must be {_WRONG_TYPE[kind]}"
-    if kind in _OUT_OF_RANGE and (limits := _limits(fault["loc"], schema)):
-        return f"{name} must be between {limits[0]} and {limits[1]}, not {fault['input']}"
+    if kind in _OUT_OF_RANGE:
+        for step in fault["loc"]:
+            schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
+        if {"minimum", "maximum"} <= schema.keys():
+            return f"{name} must be between {schema['minimum']} and {schema['maximum']}, not {fault['input']}"
     return (
         re.sub(r"^\w+ should", f"{name} must", fault["msg"])
         if " should " in fault["msg"]
         else f"{name}: {fault['msg']}"
     )
-
-
-def _limits(place: Sequence[int | str], schema: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Both ends of the range that the schema states for a place, if it states both."""
-    for step in place:
-        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
-    return (schema["minimum"], schema["maximum"]) if {"minimum", "maximum"} <= schema.keys() else None
-
-
-def _path(place: Sequence[int | str]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")

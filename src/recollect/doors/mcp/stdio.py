@@ -57,20 +57,18 @@ def refusal(problem: Exception) -> JSONRPCError | None:
     errors = problem.errors(include_url=False)
     if errors[0]["type"] == "json_invalid":
         line = errors[0]["input"]
-        return _error(_leniently(line), PARSE_ERROR, f"Parse error: {errors[0]['msg']}") if line.strip() else None
+        if not line.strip():
+            return None
+        try:
+            sent = json.loads(line)  # takes half a surrogate, so that its sender learns which request failed
+        except (ValueError, RecursionError):
+            sent = None
+        return _error(sent, PARSE_ERROR, f"Parse error: {errors[0]['msg']}")
     # What misses a field is the message itself; the other errors may be of a part of it.
     sent = next((error["input"] for error in errors if error["type"] == "missing"), errors[0]["input"])
     if isinstance(sent, dict) and "method" not in sent and sent.keys() & {"result", "error"}:
         return None
     return _error(sent, INVALID_REQUEST, NO_BATCHES if isinstance(sent, list) else NO_MESSAGE)
-
-
-def _leniently(line: str) -> Any:
-    """What Python makes of a line: it takes half a surrogate, so that its sender learns which request failed."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _error(sent: Any, code: int, sentence: str) -> JSONRPCError:
