@@ -21,7 +21,6 @@ from recollect.errors import Invalid, RecollectError
 from recollect.flows.cognitive import cognition
 from recollect.flows.results import Results
 from recollect.memory.cognitive import insights
-from recollect.memory.log import Message
 
 JSON = "application/json"
 SCHEME = "memory:"
@@ -185,8 +184,18 @@ class MemoryResource:
         return self.uri.removeprefix("memory://")
 
     def _parsed(self, query: str) -> Parameters:
+        """The parameters of an address, decoded; unlike `parse_qsl` it says which one cannot be read."""
+        values: dict[str, str] = {}
+        for field in filter(None, query.split("&")):
+            name, _, value = field.partition("=")
+            if name in values:
+                raise Invalid(f"{name} is given twice: give it once")
+            try:
+                values[name] = unquote_plus(value, errors="strict")
+            except UnicodeDecodeError as problem:
+                raise Invalid(f"{name} is not valid UTF-8 after percent-decoding") from problem
         try:
-            return self.parameters.model_validate_strings(_values(query))
+            return self.parameters.model_validate_strings(values)
         except ValidationError as problem:
             raise Invalid(errors.bad_arguments(problem, input_schema(self.parameters)).details) from None
 
@@ -197,20 +206,6 @@ def refused(uri: str, resource: str, refusal: errors.Refusal) -> MCPError:
     told = errors.Refusal(errors.NOT_FOUND, refusal.details) if is_wrong else refusal
     data = {"uri": uri, **errors.error_object(resource, told)}
     return MCPError(INVALID_PARAMS if is_wrong else INTERNAL_ERROR, told.details, data)
-
-
-def _values(query: str) -> dict[str, str]:
-    """The parameters of an address, decoded; unlike `parse_qsl` it says which one cannot be read."""
-    values: dict[str, str] = {}
-    for field in filter(None, query.split("&")):
-        name, _, value = field.partition("=")
-        if name in values:
-            raise Invalid(f"{name} is given twice: give it once")
-        try:
-            values[name] = unquote_plus(value, errors="strict")
-        except UnicodeDecodeError as problem:
-            raise Invalid(f"{name} is not valid UTF-8 after percent-decoding") from problem
-    return values
 
 
 async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insight]:
@@ -263,11 +258,29 @@ async def _episodes(caller: Caller, wanted: EpisodeParameters) -> Results[Episod
 
 
 async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:
-    start, end = _date_range(wanted.date_range)
+    start = end = None
+    if wanted.date_range is not None:
+        first, comma, last = wanted.date_range.partition(",")
+        if not comma:
+            raise Invalid(f"date_range must be two dates, YYYY-MM-DD,YYYY-MM-DD, not {wanted.date_range!r}")
+        first_day, last_day = _day(first, "date_range"), _day(last, "date_range")
+        if last_day < first_day:
+            raise Invalid(f"date_range ends before it starts: {last_day} is before {first_day}")
+        start, end = _first_moment(first_day), _last_moment(last_day)
     found = await caller.engine.cognition.raw(
         caller.namespace, wanted.session_id, start, end, wanted.speaker, wanted.limit, wanted.order
     )
-    return list(map(_dialogue, found))
+    return [
+        RawDialogue(
+            id=message.seq,
+            session_id=message.session_id,
+            speaker=message.speaker or message.role,
+            content=message.content,
+            timestamp=message.created_at,
+            metadata=message.metadata,
+        )
+        for message in found
+    ]
 
 
 async def _stale(caller: Caller, wanted: StaleParameters) -> list[StaleItem]:
@@ -275,29 +288,6 @@ async def _stale(caller: Caller, wanted: StaleParameters) -> list[StaleItem]:
         caller.namespace, wanted.reason, wanted.days_back, wanted.importance_min, wanted.limit
     )
     return [StaleItem.model_validate(item) for item in found]
-
-
-def _dialogue(message: Message) -> RawDialogue:
-    return RawDialogue(
-        id=message.seq,
-        session_id=message.session_id,
-        speaker=message.speaker or message.role,
-        content=message.content,
-        timestamp=message.created_at,
-        metadata=message.metadata,
-    )
-
-
-def _date_range(text: str | None) -> tuple[datetime | None, datetime | None]:
-    if text is None:
-        return None, None
-    first, comma, last = text.partition(",")
-    if not comma:
-        raise Invalid(f"date_range must be two dates, YYYY-MM-DD,YYYY-MM-DD, not {text!r}")
-    start, end = _day(first, "date_range"), _day(last, "date_range")
-    if end < start:
-        raise Invalid(f"date_range ends before it starts: {end} is before {start}")
-    return _first_moment(start), _last_moment(end)
 
 
 def _day(text: str, name: str) -> date:

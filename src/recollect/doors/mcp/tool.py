@@ -1,5 +1,6 @@
 """A tool: a typed function with its contract's schema, whose every failure is an answer in its contract's shape."""
 
+import contextlib
 import inspect
 import json
 import logging
@@ -147,22 +148,13 @@ class ContractTool(Tool):
         """
         properties = self.parameters["properties"]
         optional = properties.keys() - set(self.parameters["required"])
-        return {
-            name: _json(value)
-            if isinstance(value, str)
-            and len(value) <= MAX_ENCODED_CHARACTERS
-            and properties.get(name, {}).get("type") in ("object", "array")
-            else value
-            for name, value in arguments.items()
-            if value is not None or name not in optional
-        }
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+        parsed = {name: value for name, value in arguments.items() if value is not None or name not in optional}
+        for name, value in parsed.items():
+            is_short = isinstance(value, str) and len(value) <= MAX_ENCODED_CHARACTERS
+            if is_short and properties.get(name, {}).get("type") in ("object", "array"):
+                with contextlib.suppress(ValueError, RecursionError):
+                    parsed[name] = json.loads(value)
+        return parsed
 
 
 def _answer(result: BaseModel | list[BaseModel] | Degradable[Any]) -> CallToolResult:
