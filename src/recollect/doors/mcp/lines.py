@@ -33,26 +33,17 @@ class Lines(ServerMiddleware[Any]):
                 outcome = "refused" if is_error(result) else "ok"
                 return result
             finally:
-                self._tell(ctx, outcome, time.perf_counter() - began)
-
-    def _tell(self, ctx: ServerRequestContext[Any, Any], outcome: str, seconds: float) -> None:
-        """A method or tool that is not ours is the client's own text."""
-        level = logging.INFO if ctx.request is None else logging.DEBUG
-        if not _log.isEnabledFor(level):
-            return
-        method = ctx.method if ctx.method in METHODS else OTHER
-        name = (ctx.params or {}).get("name") if method == "tools/call" else None
-        tool = {"tool": name} if isinstance(name, str) and name in self._tools else {}
-        _log.log(
-            level,
-            "%s %s",
-            method,
-            outcome,
-            extra={
-                **tool,
-                "request_id": logs.request_id(),
-                "namespace": self._caller_of(ctx.request).namespace,
-                "door": "mcp",
-                "ms": round(seconds * 1000, 1),
-            },
-        )
+                seconds = time.perf_counter() - began
+                level = logging.INFO if ctx.request is None else logging.DEBUG
+                if _log.isEnabledFor(level):
+                    # A method or tool that is not ours is the client's own text.
+                    method = ctx.method if ctx.method in METHODS else OTHER
+                    name = (ctx.params or {}).get("name") if method == "tools/call" else None
+                    told = {
+                        **({"tool": name} if isinstance(name, str) and name in self._tools else {}),
+                        "request_id": logs.request_id(),
+                        "namespace": self._caller_of(ctx.request).namespace,
+                        "door": "mcp",
+                        "ms": round(seconds * 1000, 1),
+                    }
+                    _log.log(level, "%s %s", method, outcome, extra=told)

@@ -134,7 +134,8 @@ def _for_clients(app: ASGIApp) -> ASGIApp:
             try:
                 await app(scope, await _looked_through(scope, receive), send)
             except Invalid as refusal:
-                await _refused(refusal)(scope, receive, send)
+                error = ErrorData(code=INVALID_REQUEST, message=str(refusal)).model_dump(exclude_none=True)
+                await JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)(scope, receive, send)
         else:
             await app(scope, receive, send)
 
@@ -158,8 +159,3 @@ async def _looked_through(scope: Scope, receive: Receive) -> Receive:
         return next(parts, None) or await receive()
 
     return again
-
-
-def _refused(refusal: Invalid) -> JSONResponse:
-    error = ErrorData(code=INVALID_REQUEST, message=str(refusal))
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error.model_dump(exclude_none=True)}, 400)
