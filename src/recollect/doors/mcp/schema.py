@@ -16,12 +16,8 @@ class Arguments(ArgModelBase):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 # JSON has one kind of number: 5.0 is an integer to JSON Schema, so it is one here. To be named after Field.
-WHOLE = BeforeValidator(_whole)
+WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def arguments_of(function: Callable[..., Any], not_arguments: Collection[str]) -> type[Arguments]:
@@ -65,7 +61,11 @@ class _Plain:
             # A description of the class is for programmers; one at the field is the contract's.
             schema = {**_without(named, "description"), **_without(schema, "$ref")}
         if "anyOf" in schema:
-            schema = self._without_null(schema)
+            # A type or null, the only choice our models offer, as that type.
+            (typed,) = (self._rewritten(choice) for choice in schema["anyOf"] if choice != {"type": "null"})
+            if self._nullable:
+                typed["type"] = [typed["type"], "null"]
+            schema = {**typed, **_without(schema, "anyOf")}
         schema = _without(schema, "title", "$defs", "additionalProperties")
         if self._nullable or schema.get("default", ...) is None:
             schema = _without(schema, "default")
@@ -74,13 +74,6 @@ class _Plain:
         if "items" in schema:
             schema["items"] = self._rewritten(schema["items"])
         return schema
-
-    def _without_null(self, schema: Schema) -> Schema:
-        """A type or null, the only choice our models offer, as that type."""
-        (typed,) = (self._rewritten(choice) for choice in schema["anyOf"] if choice != {"type": "null"})
-        if self._nullable:
-            typed["type"] = [typed["type"], "null"]
-        return {**typed, **_without(schema, "anyOf")}
 
 
 def _without(schema: Schema, *names: str) -> Schema:

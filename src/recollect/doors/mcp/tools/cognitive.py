@@ -10,7 +10,7 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Degradable, Tools
-from recollect.flows.cognitive import cognition, golden_test, judge
+from recollect.flows.cognitive import cognition, judge
 from recollect.flows.search import fusion
 from recollect.memory.cognitive import working
 
@@ -325,6 +325,13 @@ async def get_golden_test_results(caller: Caller) -> GoldenTestResults:
     """Execute Golden Test Set for daily Precision@5 tracking and model drift detection. Returns daily metrics and
     drift detection status."""
     report = await caller.engine.golden_test.run(caller.namespace)
+    breakdown = {
+        length: QueryTypeResult(
+            count=part.count,
+            precision_at_5=None if part.precision_at_5 is None else round(part.precision_at_5, DIGITS),
+        )
+        for length, part in report.breakdown.items()
+    }
     return GoldenTestResults(
         date=report.run.day.isoformat(),
         precision_at_5=round(report.run.precision_at_5, DIGITS),
@@ -332,7 +339,7 @@ async def get_golden_test_results(caller: Caller) -> GoldenTestResults:
         drift_detected=report.run.drift_detected,
         queries_tested=report.run.queries_tested,
         details=report.details,
-        query_breakdown=QueryBreakdown(**{length: _of_length(part) for length, part in report.breakdown.items()}),
+        query_breakdown=QueryBreakdown(**breakdown),
     )
 
 
@@ -340,8 +347,3 @@ async def get_golden_test_results(caller: Caller) -> GoldenTestResults:
 async def ping(caller: Caller) -> Pong:
     """Simple ping tool for testing connectivity"""
     return Pong(timestamp=datetime.now(UTC))
-
-
-def _of_length(result: golden_test.LengthResult) -> QueryTypeResult:
-    precision = result.precision_at_5
-    return QueryTypeResult(count=result.count, precision_at_5=None if precision is None else round(precision, DIGITS))

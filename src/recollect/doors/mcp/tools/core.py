@@ -9,7 +9,6 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
-from recollect.flows.search.recall import Memory
 
 TOOLS = Tools(as_text)
 
@@ -72,7 +71,19 @@ async def recall(
 ) -> Recalled:
     """Search everything that was ever stored for what answers a question, best match first."""
     found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
-    return Recalled(memories=list(map(_recalled, found.memories)), pending=found.pending, degraded=found.degraded)
+    memories = [
+        RecalledMemory(
+            id=f"{memory.kind}:{memory.id}",
+            text=memory.text,
+            score=round(memory.score, 4),
+            at=memory.at,
+            speaker=memory.speaker or memory.role,
+            session_id=memory.session_id,
+            repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
+        )
+        for memory in found.memories
+    ]
+    return Recalled(memories=memories, pending=found.pending, degraded=found.degraded)
 
 
 @TOOLS.tool("Forget", DELETES)
@@ -91,16 +102,4 @@ async def forget(
         rows=receipt.rows,
         insights_left=list(receipt.insights_left),
         twins_left=list(receipt.twins_left),
-    )
-
-
-def _recalled(memory: Memory) -> RecalledMemory:
-    return RecalledMemory(
-        id=f"{memory.kind}:{memory.id}",
-        text=memory.text,
-        score=round(memory.score, 4),
-        at=memory.at,
-        speaker=memory.speaker or memory.role,
-        session_id=memory.session_id,
-        repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
     )
