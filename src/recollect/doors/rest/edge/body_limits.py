@@ -3,8 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -80,11 +79,17 @@ class UnknownSenders:
         """The same body from its beginning, once `admit` took its user_id and user_key, or if it is small and whole."""
         try:
             async with asyncio.timeout(MAX_UNKNOWN_SECONDS) as deadline:
-                with self._holding(deadline):
-                    beginning = await self._beginning(receive, admit, deadline)
+                try:
+                    left = [await self._beginning(receive, admit, deadline)]
+                finally:
+                    self._held.pop(deadline, None)
         except TimeoutError:
             raise HTTPException(408, _KEY_TOO_LATE) from None
-        return _after(beginning, receive)
+
+        async def next_part() -> Message:
+            return left.pop() if left else await receive()
+
+        return next_part
 
     async def _beginning(self, receive: Receive, admit: Admit, deadline: asyncio.Timeout) -> Message:
         body, next_look, is_whole = b"", 0, False
@@ -96,7 +101,14 @@ class UnknownSenders:
             is_whole = not message.get("more_body", False)
             if is_whole and len(body) <= SMALL_BYTES:
                 return _part(body, is_whole)
-            self._hold(deadline, len(body))
+            self._held[deadline] = len(body)
+            # Who has waited longest goes first: a sender who puts the credential first hardly waits at all.
+            while sum(self._held.values()) > MAX_UNKNOWN_TOTAL_BYTES:
+                oldest = next(iter(self._held))
+                del self._held[oldest]
+                # One that runs out just now goes anyway, and must not be set again.
+                if not oldest.expired():
+                    oldest.reschedule(asyncio.get_running_loop().time())
             if len(body) >= next_look or is_whole:
                 next_look = 2 * len(body)
                 credential = credential_in(body)
@@ -107,36 +119,9 @@ class UnknownSenders:
                 raise HTTPException(413, _KEY_TOO_FAR)
         raise AccessDenied(_NO_KEY)
 
-    @contextmanager
-    def _holding(self, deadline: asyncio.Timeout) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self._held.pop(deadline, None)
-
-    def _hold(self, deadline: asyncio.Timeout, size: int) -> None:
-        """Who has waited longest goes first: a sender who puts the credential first hardly waits at all."""
-        self._held[deadline] = size
-        while sum(self._held.values()) > MAX_UNKNOWN_TOTAL_BYTES:
-            oldest = next(iter(self._held))
-            del self._held[oldest]
-            # One that runs out just now goes anyway, and must not be set again.
-            if not oldest.expired():
-                oldest.reschedule(asyncio.get_running_loop().time())
-
 
 def _part(body: bytes, is_whole: bool) -> Message:
     return {"type": "http.request", "body": body, "more_body": not is_whole}
-
-
-def _after(beginning: Message, receive: Receive) -> Receive:
-    """What was read already, then the rest."""
-    left = [beginning]
-
-    async def next_part() -> Message:
-        return left.pop() if left else await receive()
-
-    return next_part
 
 
 # Possessive, so that no text makes it look twice at a character.
@@ -164,8 +149,11 @@ def credential_in(beginning: bytes) -> tuple[str, str] | None:
         elif depth == 1 and last == b":":
             name = before
         elif depth == 1 and before == b":" and name in _WANTED:
-            text = _text(last)
-            if text is None:
+            try:
+                text = json.loads(last)
+            except ValueError:
+                return None
+            if not isinstance(text, str):
                 return None
             found[name] = text
             if len(found) == len(_WANTED):
@@ -174,11 +162,3 @@ def credential_in(beginning: bytes) -> tuple[str, str] | None:
 
 
 _WANTED = (b'"user_id"', b'"user_key"')
-
-
-def _text(token: bytes) -> str | None:
-    try:
-        text = json.loads(token)
-    except ValueError:
-        return None
-    return text if isinstance(text, str) else None
