@@ -8,9 +8,10 @@ import ipaddress
 import json
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from http import HTTPStatus
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,16 @@ class Connections:
     def add(self, connection: "GuardedProtocol", address: str) -> bool:
         """Whether there is room, which the one makes that has waited longest; first among those of the same address."""
         is_full = len(self) >= self._limit
-        has_many = self._count[address] >= max(1, self._limit // 2) and not self._is_proxy(address)
-        if (is_full or has_many) and not self._made_room(address if has_many else None):
-            return False
+        has_many = self._count[address] >= max(1, self._limit // 2)
+        if has_many:
+            with suppress(ValueError):
+                has_many = not any(ipaddress.ip_address(address) in network for network in self._proxies)
+        if is_full or has_many:
+            waiting = chain(self._since[Waiting.UNFINISHED], self._since[Waiting.IDLE])
+            longest = next((one for one in waiting if not has_many or self._addresses[one] == address), None)
+            if longest is None:
+                return False
+            longest.drop()
         self._addresses[connection] = address
         self._count[address] += 1
         self.wait(connection, Waiting.UNFINISHED)
@@ -115,37 +123,23 @@ class Connections:
         """Its client takes its answer again."""
         self._since[Waiting.UNREAD].pop(connection, None)
 
-    def _made_room(self, address: str | None) -> bool:
-        for state in (Waiting.UNFINISHED, Waiting.IDLE):
-            for connection in self._since[state]:
-                if address is None or self._addresses[connection] == address:
-                    connection.drop()
-                    return True
-        return False
-
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            return any(ipaddress.ip_address(address) in network for network in self._proxies)
-        except ValueError:
-            return False
-
     def _close_late(self, loop: asyncio.AbstractEventLoop) -> None:
         self._sweep = None
-        for connection, state in list(self._late(loop.time())):
+        now = loop.time()
+        limits = {Waiting.UNFINISHED: HEAD_SECONDS, Waiting.IDLE: KEEP_ALIVE_SECONDS, Waiting.UNREAD: UNREAD_SECONDS}
+        late = []
+        for state, since in self._since.items():
+            for connection, began in since.items():
+                if now - began < limits[state]:
+                    break
+                late.append((connection, state))
+        for connection, state in late:
             if state is Waiting.UNFINISHED:
                 connection.give_up()
             else:
                 connection.drop()
         if any(self._since.values()):
             self._sweep = loop.call_later(SWEEP_SECONDS, self._close_late, loop)
-
-    def _late(self, now: float) -> "Iterator[tuple[GuardedProtocol, Waiting]]":
-        limits = {Waiting.UNFINISHED: HEAD_SECONDS, Waiting.IDLE: KEEP_ALIVE_SECONDS, Waiting.UNREAD: UNREAD_SECONDS}
-        for state, since in self._since.items():
-            for connection, began in since.items():
-                if now - began < limits[state]:
-                    break
-                yield connection, state
 
 
 class GuardedProtocol(H11Protocol):
