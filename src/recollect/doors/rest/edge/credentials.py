@@ -32,17 +32,11 @@ _NOT_READ = "is not read here: send the key as the header Authorization: Bearer 
 
 def key_in(scope: Scope, headers: Headers) -> str | None:
     """The key, or None if the request brings nothing that might be meant as one."""
-    given = headers.getlist("authorization")
-    if not given:
-        _refuse_elsewhere(scope, headers)
-        return None
-    scheme, _, key = given[0].partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer" or not key.strip():
-        raise AccessDenied(_UNUSABLE)
-    return key.strip()
-
-
-def _refuse_elsewhere(scope: Scope, headers: Headers) -> None:
+    if given := headers.getlist("authorization"):
+        scheme, _, key = given[0].partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer" or not key.strip():
+            raise AccessDenied(_UNUSABLE)
+        return key.strip()
     for name in OTHER_HEADERS:
         if headers.get(name):
             raise AccessDenied(f"The header {name} {_NOT_READ}")
@@ -51,3 +45,4 @@ def _refuse_elsewhere(scope: Scope, headers: Headers) -> None:
     for _, value in scope["headers"]:
         if _OUR_KEY.search(value):
             raise AccessDenied(f"A key in another header {_NOT_READ}")
+    return None

@@ -4,9 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -78,7 +76,9 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        request_id = _request_id(headers)
+        # The one that a proxy gave, if it is harmless in a log.
+        given = headers.get("x-request-id", "")
+        request_id = given if _USABLE_ID.fullmatch(given) else str(uuid7())
         with logs.handling(request_id), telemetry.incoming(headers) as span:
             await self._serve(_Request(scope, request_id, time.perf_counter(), span), headers, receive, send)
 
@@ -92,10 +92,15 @@ class Gate:
             body = body_limits.bounded(receive)
             if namespace is None and scope["path"] in self._with_user_key:
                 body = await self._unknown_senders.introduced(body, self._engine.access.user_of)
-            request.scope = _as_get(scope)
+            if scope["method"] == "HEAD" and _is_public(scope["path"]):
+                # A copy, because the server leaves out the body of an answer by the method in its own.
+                request.scope = {**scope, "method": "GET"}
             await self._app(request.scope, body, request.answering(send))
-        except (HTTPException, RecollectError) as refusal:
-            await _refused(refusal)(scope, receive, request.answering(send))
+        except HTTPException as refusal:
+            answer = problems.problem(refusal.status_code, refusal.detail, dict(refusal.headers or {}))
+            await answer(scope, receive, request.answering(send))
+        except RecollectError as refusal:
+            await problems.answer(refusal)(scope, receive, request.answering(send))
         except asyncio.CancelledError:
             # The server stops and has waited long enough. Nobody above waits for this task but the server.
             await request.cut_off(receive, send)
@@ -110,25 +115,21 @@ class Gate:
 
     async def _admitted(self, scope: Scope, headers: Headers) -> str | None:
         """The namespace that a request may see; None where a route needs none."""
-        path = scope["path"]
-        if _is_public(path):
+        if _is_public(scope["path"]):
             return None
         try:
             key = credentials.key_in(scope, headers)
         except AccessDenied:
             self._spend(_address(scope))
             raise
-        if key is not None:
-            return await self._by_key(key, _address(scope))
-        if path in self._with_user_key:
+        if key is None and scope["path"] in self._with_user_key:
             self._spend(_address(scope))
             return None
-        return await self._without_key(headers)
-
-    async def _by_key(self, key: str, address: str) -> str:
+        if key is None:
+            return await self._without_key(headers)
         credential = await self._engine.access.credential(key)
         if credential is None or credential.user_id is not None:
-            self._spend(address)
+            self._spend(_address(scope))
             raise AccessDenied("The key is not valid: it is unknown, revoked, or not a key of a namespace")
         self._spend(credential.key_id)
         return credential.namespace
@@ -190,9 +191,13 @@ class _Request:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
+                given = message["headers"]
                 self._status = message["status"]
-                self._has_length = any(name == b"content-length" for name, _ in message["headers"])
-                message["headers"] = [*message["headers"], *self._own_headers(message["headers"])]
+                self._has_length = any(name == b"content-length" for name, _ in given)
+                policy = DOCS_POLICY if self.scope["path"].startswith("/docs") else API_POLICY
+                own = (*SECURITY_HEADERS, (POLICY, policy), (b"x-request-id", self.id.encode()))
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(header for header in own if header[0] not in names)]
             await send(message)
 
         return answer
@@ -203,13 +208,6 @@ class _Request:
             await problems.problem(503, _STOPPING)(self.scope, receive, self.answering(send))
         elif not self._has_length:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _own_headers(self, given: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        names = {name.lower() for name, _ in given}
-        policy = DOCS_POLICY if self.scope["path"].startswith("/docs") else API_POLICY
-        for header in (*SECURITY_HEADERS, (POLICY, policy), (b"x-request-id", self.id.encode())):
-            if header[0] not in names:
-                yield header
 
     def tell(self) -> None:
         """One line in the log. Ids in a path are the caller's own, so the route is told by its pattern."""
@@ -241,19 +239,8 @@ def _address(scope: Scope) -> str:
     return f"from:{(scope.get('client') or ('unknown',))[0]}"
 
 
-def _request_id(headers: Headers) -> str:
-    """The one that a proxy gave, if it is harmless in a log, or a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _USABLE_ID.fullmatch(given) else str(uuid7())
-
-
 def _is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith(ASSETS)
-
-
-def _as_get(scope: Scope) -> Scope:
-    """A copy, because the server leaves out the body of an answer by the method in its own."""
-    return {**scope, "method": "GET"} if scope["method"] == "HEAD" and _is_public(scope["path"]) else scope
 
 
 def _not_loopback(status: int, name: str, value: str) -> HTTPException:
@@ -262,9 +249,3 @@ def _not_loopback(status: int, name: str, value: str) -> HTTPException:
 
 _STOPPING = "The server is shutting down: try again in a moment"
 _UNEXPECTED = "An unexpected error occurred: the server log has the details, by request id"
-
-
-def _refused(refusal: HTTPException | RecollectError) -> Any:
-    if isinstance(refusal, HTTPException):
-        return problems.problem(refusal.status_code, refusal.detail, dict(refusal.headers or {}))
-    return problems.answer(refusal)

@@ -42,20 +42,12 @@ class StrictConnection(h11.Connection):
                 raise Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LONG) from problem
             raise
         if isinstance(event, h11.Request):
-            _check(event)
+            header_bytes = sum(len(name) + len(value) + _HEADER_BYTES for name, value in event.headers)
+            if len(event.method) + len(event.target) + _LINE_BYTES + header_bytes > MAX_HEAD_BYTES:
+                raise Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LONG)
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and b"content-length" in names:
+                raise Refused(HTTPStatus.BAD_REQUEST, _TWO_LENGTHS)
+            if b"transfer-encoding" in names and event.http_version < b"1.1":
+                raise Refused(HTTPStatus.BAD_REQUEST, _OLD_CHUNKS)
         return event
-
-
-def _check(request: h11.Request) -> None:
-    if _size(request) > MAX_HEAD_BYTES:
-        raise Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LONG)
-    names = {name for name, _ in request.headers}
-    if b"transfer-encoding" in names and b"content-length" in names:
-        raise Refused(HTTPStatus.BAD_REQUEST, _TWO_LENGTHS)
-    if b"transfer-encoding" in names and request.http_version < b"1.1":
-        raise Refused(HTTPStatus.BAD_REQUEST, _OLD_CHUNKS)
-
-
-def _size(request: h11.Request) -> int:
-    lines = sum(len(name) + len(value) + _HEADER_BYTES for name, value in request.headers)
-    return len(request.method) + len(request.target) + _LINE_BYTES + lines
