@@ -1,6 +1,7 @@
 """Request bodies: what they all have in common, and chat messages as chat clients send them."""
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
@@ -25,7 +26,12 @@ class Body(BaseModel):
     def _refuse_unknown_fields(cls, given: Any) -> Any:
         if not isinstance(given, Mapping) or cls.model_config.get("extra") != "forbid":
             return given
-        known = _names(cls)
+        # What the fields may be called, in their order.
+        known: dict[str, None] = {}
+        for name, field in cls.model_fields.items():
+            alias = field.validation_alias
+            choices = alias.choices if isinstance(alias, AliasChoices) else [name]
+            known |= dict.fromkeys(choice for choice in choices if isinstance(choice, str))
         unknown = [name for name in given if name not in known]
         for name in unknown:
             if name not in cls.passed_over:
@@ -37,16 +43,6 @@ def no_such(what: str, name: object, known: Mapping[str, None]) -> str:
     """A sentence about a name that nobody reads."""
     shown = str(name)[: checks.MAX_SHOWN_CHARACTERS].encode(errors="replace").decode()
     return f"There is no {what} {shown!r} here. {checks.nearest(shown, known)}"
-
-
-def _names(model: type[BaseModel]) -> dict[str, None]:
-    """What a model's fields may be called, in their order."""
-    names: dict[str, None] = {}
-    for name, field in model.model_fields.items():
-        alias = field.validation_alias
-        choices = alias.choices if isinstance(alias, AliasChoices) else [name]
-        names |= dict.fromkeys(choice for choice in choices if isinstance(choice, str))
-    return names
 
 
 def _fault(kind: str, sentence: str) -> PydanticCustomError:
@@ -62,17 +58,13 @@ class ContentPart(BaseModel):
     text: str | None = Field(None, examples=["I prefer dark mode."])
 
 
-def _form(content: object) -> str | None:
-    """Which of the forms of content it has. Pydantic would tell for each why it is not that one."""
-    if content is None:
-        return "nothing"
-    return "text" if isinstance(content, str) else "parts" if isinstance(content, list) else None
-
+# Told apart here, because Pydantic would tell for each form why it is not that one.
+_FORMS = {NoneType: "nothing", str: "text", list: "parts"}
 
 Content = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[ContentPart], Tag("parts")] | Annotated[None, Tag("nothing")],
     Discriminator(
-        _form,
+        lambda content: _FORMS.get(type(content)),
         custom_error_type="content_form",
         custom_error_message="content must be a string, a list of parts or null",
     ),

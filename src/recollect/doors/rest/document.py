@@ -22,7 +22,16 @@ PATH = "/openapi.json"
 
 def add_to(app: FastAPI) -> None:
     """Serve the document; the framework would encode it for every request, some twenty milliseconds on the loop."""
-    _complete(app)
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        # The scheme holds for every route that does not say otherwise.
+        document["components"]["securitySchemes"] = {"Bearer": _BEARER}
+        document["security"] = [{"Bearer": []}, {}]
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
     @cache
     def encoded() -> bytes:
@@ -31,16 +40,3 @@ def add_to(app: FastAPI) -> None:
     @app.get(PATH, include_in_schema=False)
     async def show() -> Response:
         return Response(encoded(), media_type="application/json")
-
-
-def _complete(app: FastAPI) -> None:
-    """Add the security scheme, which holds for every route that does not say otherwise."""
-    generate = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        document = generate()
-        document["components"]["securitySchemes"] = {"Bearer": _BEARER}
-        document["security"] = [{"Bearer": []}, {}]
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]

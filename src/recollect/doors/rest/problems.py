@@ -85,8 +85,8 @@ def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -
 
 def add_handlers(app: FastAPI) -> None:
     """Answer every error category, and input of a wrong form, in the contract's shape."""
-    app.add_exception_handler(RecollectError, _answer_category)
-    app.add_exception_handler(RequestValidationError, _answer_faults)
+    for kind in (RecollectError, RequestValidationError):
+        app.add_exception_handler(kind, _answer)
 
 
 def answer(failure: RecollectError) -> JSONResponse:
@@ -95,22 +95,15 @@ def answer(failure: RecollectError) -> JSONResponse:
     return problem(status, str(failure), {"WWW-Authenticate": "Bearer"} if status == 401 else None)
 
 
-async def _answer_category(request: Request, failure: Exception) -> JSONResponse:
-    assert isinstance(failure, RecollectError)
-    return answer(failure)
-
-
-async def _answer_faults(request: Request, failure: Exception) -> JSONResponse:
-    """Without the input, which may hold a key; and without a place that only says that it is the body."""
+async def _answer(request: Request, failure: Exception) -> JSONResponse:
+    """Faults are told without the input, which may hold a key, and without a place that only says "body"."""
+    if isinstance(failure, RecollectError):
+        return answer(failure)
     assert isinstance(failure, RequestValidationError)
-    return JSONResponse({"detail": [_fault(error) for error in failure.errors()]}, status_code=422)
-
-
-def _fault(error: dict[str, Any]) -> dict[str, Any]:
-    place: Sequence[str | int] = error["loc"]
-    fault = {"type": error["type"], "msg": error["msg"]}
-    return fault if list(place) == ["body"] else fault | {"loc": [_printable(part) for part in place]}
-
-
-def _printable(part: str | int) -> str | int:
-    return part if isinstance(part, int) else part.encode(errors="replace").decode()
+    faults = []
+    for error in failure.errors():
+        place: Sequence[str | int] = error["loc"]
+        printable = [part if isinstance(part, int) else part.encode(errors="replace").decode() for part in place]
+        where = {} if printable == ["body"] else {"loc": printable}
+        faults.append({"type": error["type"], "msg": error["msg"], **where})
+    return JSONResponse({"detail": faults}, status_code=422)

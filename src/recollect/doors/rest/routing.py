@@ -42,15 +42,16 @@ class Paths:
 def _decoded(raw_path: bytes) -> str:
     """A path without its escapes, but for slashes and percent signs."""
     head, *escaped = raw_path.split(b"%")
-    return _readable(head + b"".join(map(_unescaped, escaped)), "path")
-
-
-def _unescaped(piece: bytes) -> bytes:
-    """What follows a percent sign, decoded; one that begins no escape stands for itself."""
-    byte = unquote_to_bytes(b"%" + piece[:2])
-    if byte == b"/":
-        return _SLASH + piece[2:]
-    return byte + piece[2:] if len(byte) == 1 and byte != b"%" else _PERCENT + piece.removeprefix(b"25")
+    decoded = [head]
+    for piece in escaped:
+        byte = unquote_to_bytes(b"%" + piece[:2])
+        if byte == b"/":
+            decoded.append(_SLASH + piece[2:])
+        elif len(byte) == 1 and byte != b"%":
+            decoded.append(byte + piece[2:])
+        else:  # a percent sign that came encoded, or begins no escape
+            decoded.append(_PERCENT + piece.removeprefix(b"25"))
+    return _readable(b"".join(decoded), "path")
 
 
 def _readable(raw: bytes, name: str) -> str:
@@ -83,15 +84,23 @@ class Route(APIRoute):
         handle = super().get_route_handler()
         known = {parameter.alias: None for parameter in self.dependant.query_params}
         repeatable = {
-            parameter.alias for parameter in self.dependant.query_params if _is_list(parameter.field_info.annotation)
+            parameter.alias
+            for parameter in self.dependant.query_params
+            for annotation in [parameter.field_info.annotation]
+            if any(get_origin(form) is list for form in (annotation, *get_args(annotation)))
         }
         model = None if self.body_field is None else self.body_field.field_info.annotation
 
         async def check_and_handle(request: Request) -> Response:
             for name, value in request.path_params.items():
                 request.path_params[name] = value.replace("%2F", "/").replace("%25", "%")
-            if request.scope["query_string"]:
-                _check_query(request, known, repeatable)
+            seen: set[str] = set()
+            for name, _ in request.query_params.multi_items() if request.scope["query_string"] else ():
+                if name not in known:
+                    raise _query_fault("extra_forbidden", name, no_such("query parameter", name, known))
+                if name in seen and name not in repeatable:
+                    raise _query_fault("repeated", name, f"{name} is given more than once: give one value")
+                seen.add(name)
             if model is not None:
                 decoded = await read_json(request)
                 if len(await request.body()) > SMALL_BYTES:
@@ -112,20 +121,6 @@ def _checked(model: Any, decoded: Any) -> BaseModel:
             [fault | {"loc": ("body", *fault["loc"])} for fault in faults[:MAX_FAULTS]]
         ) from None
     return checked
-
-
-def _is_list(annotation: Any) -> bool:
-    return any(get_origin(form) is list for form in (annotation, *get_args(annotation)))
-
-
-def _check_query(request: Request, known: dict[str, None], repeatable: set[str]) -> None:
-    seen: set[str] = set()
-    for name, _ in request.query_params.multi_items():
-        if name not in known:
-            raise _query_fault("extra_forbidden", name, no_such("query parameter", name, known))
-        if name in seen and name not in repeatable:
-            raise _query_fault("repeated", name, f"{name} is given more than once: give one value")
-        seen.add(name)
 
 
 def _query_fault(kind: str, name: str, sentence: str) -> RequestValidationError:
