@@ -18,7 +18,7 @@ from recollect.errors import AccessDenied
 from recollect.flows import gateway
 from recollect.flows.access import NOT_ADMITTED
 from recollect.flows.chat_ids import CHAT
-from recollect.flows.gateway import Found, Owner, PutResource, Said
+from recollect.flows.gateway import Owner, Said
 from recollect.memory.resources import MAX_URI_CHARACTERS
 
 router = APIRouter(tags=["gateway"], route_class=Route)
@@ -173,7 +173,32 @@ async def search_user_memories(request: Request, body: GatewaySearch, response: 
         owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
     )
     degraded.tell(response, found.degraded)
-    return GatewayResults(results=[_result(each, owner) for each in found])
+    results = []
+    for each in found:
+        memory, resource = each.memory, each.resource
+        raw = {
+            "kind": memory.kind,
+            "user_id": memory.user_id,
+            "app_id": owner.app_id,
+            "project_id": owner.project_id,
+            "role": memory.role,
+            "sender_id": memory.speaker,
+            "timestamp": (memory.at - _EPOCH) // timedelta(milliseconds=1),
+            "title": None if resource is None else resource.title,
+            "category": memory.category,
+            "metadata": memory.metadata,
+        }
+        result = GatewayResult(
+            id=memory.id,
+            session_id=each.session_id,
+            text=memory.text,
+            score=round(memory.similarity, 4),
+            source_scope=each.source_scope,
+            resource_uri=None if resource is None else resource.uri,
+            raw={name: value for name, value in raw.items() if value is not None},
+        )
+        results.append(result)
+    return GatewayResults(results=results)
 
 
 @router.post("/memories/add", responses=responses(409), openapi_extra=WITHOUT_KEY)
@@ -214,7 +239,13 @@ async def put_resource(request: Request, body: NewResource, response: Response) 
     if put.resource.replaced:
         response.status_code = 200
     degraded.tell(response, put.degraded)
-    return _resource(put)
+    return StoredResource(
+        id=str(put.resource.id),
+        resource_uri=put.resource.uri,
+        created_at=put.resource.created_at,
+        updated_at=put.resource.updated_at,
+        embedding_status=put.embedding_status,
+    )
 
 
 # Every route here has its user's key in the body.
@@ -229,39 +260,3 @@ async def _owner(request: Request, body: Identified) -> Owner:
         raise AccessDenied(NOT_ADMITTED)
     request.state.namespace = user.namespace
     return Owner.of(user, body.app_id, body.project_id)
-
-
-def _result(found: Found, owner: Owner) -> GatewayResult:
-    memory, resource = found.memory, found.resource
-    raw = {
-        "kind": memory.kind,
-        "user_id": memory.user_id,
-        "app_id": owner.app_id,
-        "project_id": owner.project_id,
-        "role": memory.role,
-        "sender_id": memory.speaker,
-        "timestamp": (memory.at - _EPOCH) // timedelta(milliseconds=1),
-        "title": None if resource is None else resource.title,
-        "category": memory.category,
-        "metadata": memory.metadata,
-    }
-    return GatewayResult(
-        id=memory.id,
-        session_id=found.session_id,
-        text=memory.text,
-        score=round(memory.similarity, 4),
-        source_scope=found.source_scope,
-        resource_uri=None if resource is None else resource.uri,
-        raw={name: value for name, value in raw.items() if value is not None},
-    )
-
-
-def _resource(put: PutResource) -> StoredResource:
-    resource = put.resource
-    return StoredResource(
-        id=str(resource.id),
-        resource_uri=resource.uri,
-        created_at=resource.created_at,
-        updated_at=resource.updated_at,
-        embedding_status=put.embedding_status,
-    )

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -323,12 +324,25 @@ async def list_memories(
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
     caller = calling(request)
-    behind = None if cursor is None else _place(cursor)
+    behind = None
+    if cursor is not None:
+        try:
+            at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
+            behind = Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
+        except (ValueError, OverflowError) as problem:
+            raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
     holder = MemoryScope(user_id, agent_id, session_id)
-    chosen = Chosen(categories, None if metadata is None else _object(metadata), since, until)
+    contained = None
+    if metadata is not None:
+        with suppress(ValueError, RecursionError):
+            contained = json.loads(metadata)
+        if not isinstance(contained, dict):
+            raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
+    chosen = Chosen(categories, contained, since, until)
     page = await caller.engine.memories.newest(caller.namespace, holder, limit, behind, chosen)
     if page.next is not None:
-        response.headers[NEXT_CURSOR] = _cursor(page.next)
+        place = f"{page.next.created_at.isoformat()} {page.next.id}"
+        response.headers[NEXT_CURSOR] = base64.urlsafe_b64encode(place.encode()).decode()
     return MemoryResults(results=list(map(MemoryResponse.of, page.memories)))
 
 
@@ -388,25 +402,3 @@ async def get_memory_history(request: Request, memory_id: str) -> MemoryHistory:
 def _written(response: Response, written: Written) -> MemoryResponse:
     degraded.tell(response, written.degraded)
     return MemoryResponse.of(written.memory)
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
-    return value
-
-
-def _cursor(place: Place) -> str:
-    return base64.urlsafe_b64encode(f"{place.created_at.isoformat()} {place.id}".encode()).decode()
-
-
-def _place(cursor: str) -> Place:
-    try:
-        at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
-        return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
-    except (ValueError, OverflowError) as problem:
-        raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
