@@ -23,7 +23,7 @@ from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.remember import ANONYMOUS, Line, Turn
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
-from recollect.memory import documents, log, sessions
+from recollect.memory import documents, sessions
 from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 
@@ -85,7 +85,15 @@ class MemoryManager:
         """Store a message in a session (auto-creates session if doesn't exist)."""
         with _call("store_message") as span:
             if span.is_recording():
-                spans.annotate(span, _message_attributes(session_id, role, content, metadata))
+                span.set_attributes(
+                    {
+                        "session_id": str(session_id),
+                        "role": str(role),
+                        "content_length": len(content) if isinstance(content, str) else 0,
+                        "metadata_keys": spans.keys(metadata),
+                        "has_metadata": metadata is not None,
+                    }
+                )
             line = Line(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
             turn = Turn(_session_key(session_id), (line,), owner_if_new=ANONYMOUS)
             engine = await self._engine()
@@ -107,7 +115,21 @@ class MemoryManager:
             engine = await self._engine()
             messages = await engine.conversations.messages(self._scope(engine), key, limit, before)
             spans.annotate(span, {"result_count": len(messages)})
-            return _messages(session_id, messages)
+            return _as_messages(
+                [
+                    {
+                        "id": message.id,
+                        "session_id": session_id,
+                        # Other doors know more roles; here they are things that the system says.
+                        "role": message.role if message.role in ROLES else "system",
+                        "content": message.content,
+                        "created_at": message.created_at,
+                        "metadata_": _as_object(message.metadata),
+                        "speaker": message.speaker,
+                    }
+                    for message in messages
+                ]
+            )
 
     async def get_session(self, session_id: UUID) -> models.Session:
         """A session without its messages; raises NotFound if there is none."""
@@ -141,7 +163,13 @@ class MemoryManager:
         """Store a document with optional vector embedding."""
         with _call("store_document") as span:
             if span.is_recording():
-                spans.annotate(span, _document_attributes(content, metadata, embedding))
+                span.set_attributes(
+                    {
+                        "content_length": len(content) if isinstance(content, str) else 0,
+                        "has_embedding": embedding is not None,
+                        "metadata_keys": spans.keys(metadata),
+                    }
+                )
             checks.text(content, "content")
             encoded = checks.metadata(metadata)
             vector = None if embedding is None else checks.embedding(embedding, "embedding")
@@ -238,7 +266,14 @@ class MemoryManager:
         those that would be deleted.
         """
         with _call("forget") as span:
-            target = _target(item, session_id, user_id)
+            named = [(None, item), (SESSION, session_id), (USER, user_id)]
+            given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
+            if len(given) != 1:
+                raise Invalid("Name one thing to forget: item, session_id or user_id")
+            ((kind, name),) = given
+            if not isinstance(name, str):
+                raise Invalid(f"Pass the id of what to forget, not a {type(name).__name__}")
+            target = Target.named(name) if kind is None else Target(kind, name)
             engine = await self._engine()
             step = engine.forget.count if dry_run else engine.forget.forget
             receipt = await step(self._scope(engine), target, twins=twins)
@@ -291,14 +326,11 @@ class MemoryManager:
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            if opening.cancelled() and not _is_cancelled():
+            task = asyncio.current_task()
+            is_cancelled = task is not None and task.cancelling() > 0
+            if opening.cancelled() and not is_cancelled:
                 raise Unavailable("The memory was closed while it was being opened: call again") from None
             raise
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _failed(opening: "asyncio.Task[Engine]") -> bool:
@@ -327,17 +359,6 @@ def _words(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _target(item: str | UUID | None, session_id: UUID | str | None, user_id: str | None) -> Target:
-    named = [(None, item), (SESSION, session_id), (USER, user_id)]
-    given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
-    if len(given) != 1:
-        raise Invalid("Name one thing to forget: item, session_id or user_id")
-    ((kind, name),) = given
-    if not isinstance(name, str):
-        raise Invalid(f"Pass the id of what to forget, not a {type(name).__name__}")
-    return Target.named(name) if kind is None else Target(kind, name)
-
-
 def _optional_uuid(value: UUID | None, name: str) -> None:
     if value is not None and not isinstance(value, UUID):
         raise Invalid(f"{name} must be a UUID, not {type(value).__name__}")
@@ -349,45 +370,9 @@ def _session_key(session_id: UUID) -> str:
     return str(session_id)
 
 
-def _message_attributes(session_id: UUID, role: str, content: str, metadata: object) -> dict[str, spans.AttributeValue]:
-    return {
-        "session_id": str(session_id),
-        "role": str(role),
-        "content_length": len(content) if isinstance(content, str) else 0,
-        "metadata_keys": spans.keys(metadata if isinstance(metadata, dict) else None),
-        "has_metadata": metadata is not None,
-    }
-
-
-def _document_attributes(content: str, metadata: object, embedding: object) -> dict[str, spans.AttributeValue]:
-    return {
-        "content_length": len(content) if isinstance(content, str) else 0,
-        "has_embedding": embedding is not None,
-        "metadata_keys": spans.keys(metadata if isinstance(metadata, dict) else None),
-    }
-
-
 # Validating a list at once is several times quicker than building its models one by one.
 _as_messages = TypeAdapter(list[models.Message]).validate_python
 _as_documents = TypeAdapter(list[models.Document]).validate_python
-
-
-def _messages(session_id: UUID, messages: list[log.Message]) -> list[models.Message]:
-    return _as_messages(
-        [
-            {
-                "id": message.id,
-                "session_id": session_id,
-                # Other doors know more roles; here they are things that the system says.
-                "role": message.role if message.role in ROLES else "system",
-                "content": message.content,
-                "created_at": message.created_at,
-                "metadata_": _as_object(message.metadata),
-                "speaker": message.speaker,
-            }
-            for message in messages
-        ]
-    )
 
 
 def _session(session: sessions.Session) -> models.Session:
