@@ -89,12 +89,20 @@ def load_config(path: Path | None) -> AgentConfig:
     """The configuration in a file; if none is named, that of the default place, which need not exist."""
     place = path or default_path()
     document = Section({}) if path is None and not place.exists() else read(place)
-    return AgentConfig(
-        memory=_memory(document.section("memory") or Section({}, "memory")),
-        provider=_provider(document.section("provider") or Section({}, "provider")),
-        workspace=_workspace(document, place.absolute().parent),
-        warnings=_unused(document),
-    )
+    memory = _memory(document.section("memory") or Section({}, "memory"))
+    provider = _provider(document.section("provider") or Section({}, "provider"))
+    named = document.text("workspace", ".")
+    try:
+        # A relative folder counts from the configuration's own.
+        workspace = place.absolute().parent / Path(named).expanduser()
+    except RuntimeError:
+        workspace = None
+    if workspace is None or "\0" in named:
+        document.refuse("workspace", "must be the path of a folder")
+    # The file may be one that other programs read, too.
+    others = document.others()
+    unused = (f"The configuration has sections that are not used here: {', '.join(others)}.",) if others else ()
+    return AgentConfig(memory, provider, workspace, unused)
 
 
 def checked(memory: MemoryConfig) -> MemoryConfig:
@@ -105,34 +113,23 @@ def checked(memory: MemoryConfig) -> MemoryConfig:
         return replace(memory, gateway=None)
     if memory.gateway is None and not memory.explicit:
         return memory
-    gateway = _gateway(Section(_fields(memory.gateway), "memory.gateway"))
+    fields: dict[str, object] = {}
+    if (given := memory.gateway) is not None:
+        fields = {
+            "baseUrl": given.base_url,
+            "userId": given.user_id,
+            "userKey": Secret(given.user_key.strip()) if isinstance(given.user_key, str) else given.user_key,
+            "appId": given.app_id,
+            "projectId": given.project_id,
+            "scope": list(given.scope) if isinstance(given.scope, tuple) else given.scope,
+            "topK": given.top_k,
+            "timeoutSeconds": given.timeout_seconds,
+        }
+    present = {name: value for name, value in fields.items() if value is not None}
+    gateway = _gateway(Section(present, "memory.gateway"))
     if not isinstance(gateway, GatewayConfig):
         raise _needs(gateway)
     return replace(memory, gateway=gateway)
-
-
-def _fields(gateway: GatewayConfig | None) -> dict[str, object]:
-    """A gateway's configuration as the file would have it; what is None is left out."""
-    if gateway is None:
-        return {}
-    key, scope = (gateway.user_key, gateway.scope)
-    fields = {
-        "baseUrl": gateway.base_url,
-        "userId": gateway.user_id,
-        "userKey": Secret(key.strip()) if isinstance(key, str) else key,
-        "appId": gateway.app_id,
-        "projectId": gateway.project_id,
-        "scope": list(scope) if isinstance(scope, tuple) else scope,
-        "topK": gateway.top_k,
-        "timeoutSeconds": gateway.timeout_seconds,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _unused(document: Section) -> tuple[str, ...]:
-    """The file may be one that other programs read, too."""
-    others = document.others()
-    return (f"The configuration has sections that are not used here: {', '.join(others)}.",) if others else ()
 
 
 def _needs(missing: tuple[str, ...]) -> ConfigurationError:
@@ -179,11 +176,20 @@ def _gateway(section: Section) -> GatewayConfig | tuple[str, ...]:
 
 def _provider(section: Section) -> ProviderConfig:
     name = cast(ProviderName, section.choice("name", PROVIDERS) or "offline")
+    model = section.text("model", "") or None
+    base_url = _url(section, "baseUrl") or None
+    api_key, variable = section.secret("apiKey"), section.text("apiKeyEnv", "")
+    if api_key and variable:
+        section.refuse("apiKeyEnv", "stands beside apiKey: keep one of them")
+    if variable:
+        api_key = Secret(os.environ.get(variable, "").strip())
+        if not api_key:
+            section.refuse("apiKeyEnv", "names an environment variable that is not set")
     config = ProviderConfig(
         name=name,
-        model=section.text("model", "") or None,
-        base_url=_url(section, "baseUrl") or None,
-        api_key=_api_key(section),
+        model=model,
+        base_url=base_url,
+        api_key=api_key,
         max_tokens=section.whole("maxTokens", DEFAULT_TOKENS, 1, MAX_TOKENS),
         max_tool_rounds=section.whole("maxToolRounds", DEFAULT_TOOL_ROUNDS, 1, MAX_TOOL_ROUNDS),
     )
@@ -196,44 +202,16 @@ def _provider(section: Section) -> ProviderConfig:
     return config
 
 
-def _api_key(section: Section) -> Secret | None:
-    given, variable = section.secret("apiKey"), section.text("apiKeyEnv", "")
-    if given and variable:
-        section.refuse("apiKeyEnv", "stands beside apiKey: keep one of them")
-    if not variable:
-        return given
-    value = os.environ.get(variable, "").strip()
-    if not value:
-        section.refuse("apiKeyEnv", "names an environment variable that is not set")
-    return Secret(value)
-
-
 def _url(section: Section, field: str) -> str:
     """An address to add paths to. One with a password in it would be shown by logs that name the address."""
     text = section.text(field, "").rstrip("/")
-    if text and not _is_base(text):
-        section.refuse(field, "must be an address like http://127.0.0.1:8000, without a user, a query or a fragment")
-    return text
-
-
-def _is_base(text: str) -> bool:
-    """Whether requests can be sent there. What the resolver or the socket would choke on is refused here."""
     try:
         url = httpx.URL(text)
-        named = bool(url.host.encode("idna"))
+        # What the resolver or the socket would choke on is refused here.
+        reachable = bool(url.host.encode("idna")) and (url.port is None or 0 < url.port <= MAX_PORT)
+        usable = reachable and url.scheme in ("http", "https") and not (url.userinfo or url.query or url.fragment)
     except (httpx.InvalidURL, ValueError):
-        return False
-    plain = not (url.userinfo or url.query or url.fragment)
-    return url.scheme in ("http", "https") and named and plain and (url.port is None or 0 < url.port <= MAX_PORT)
-
-
-def _workspace(section: Section, folder: Path) -> Path:
-    """A folder, from the configuration's own if it is relative."""
-    named = section.text("workspace", ".")
-    try:
-        path = folder / Path(named).expanduser()
-    except RuntimeError:
-        path = None
-    if path is None or "\0" in named:
-        section.refuse("workspace", "must be the path of a folder")
-    return path
+        usable = False
+    if text and not usable:
+        section.refuse(field, "must be an address like http://127.0.0.1:8000, without a user, a query or a fragment")
+    return text

@@ -136,7 +136,8 @@ def read(path: Path) -> Section:
 def _parsed(path: Path) -> dict[str, Any] | str:
     """The object, or what is wrong with the file. The caller raises it: an exception from here would hold the text."""
     try:
-        document = json.loads(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
+        # `int` refuses NaN and Infinity, which JSON does not have.
+        document = json.loads(path.read_bytes(), object_pairs_hook=_object, parse_constant=int)
     except OSError as problem:
         return f"cannot be read: {problem.strerror or type(problem).__name__}"
     except json.JSONDecodeError as problem:
@@ -157,7 +158,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ConfigurationError(f"names {shown(name)} twice in one object")
         values[name] = Secret(value.strip()) if name in CREDENTIALS and isinstance(value, str) else value
     return values
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError
