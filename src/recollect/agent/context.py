@@ -20,6 +20,8 @@ INTRODUCTION = (
     "said in earlier conversations. Keep what will matter later, without being asked; do not keep secrets."
 )
 
+ACTIVE = "This skill is active for the prompt below."
+
 # What could close the block that a text stands in, or open another: files are edited by hand, and may come from others.
 _FENCES = re.compile(r"<(?=\s?/?\s?(?:curated[_-]?memory|skill)\b)", re.I)
 
@@ -38,25 +40,19 @@ class ContextBuilder:
         gateway_rule: str | None = None,
     ) -> tuple[Message, ...]:
         """All messages, the system prompt first and the current prompt last."""
+        curated = [
+            f'<curated_memory file="{name}">\n{_inside(snapshot.text(target).strip()) or "(empty)"}\n</curated_memory>'
+            for target, name in FILES.items()
+        ]
+        system = "\n\n".join([INTRODUCTION, *curated, *([gateway_rule] if gateway_rule else [])])
+        active = [f'<skill name="{skill.name}">\n{_inside(skill.body)}\n</skill>\n{ACTIVE}' for skill in skills]
         return (
-            Message("system", _system_prompt(snapshot, gateway_rule), "system"),
-            *(Message("user", _activation(skill), "skill") for skill in skills),
+            Message("system", system, "system"),
+            *(Message("user", text, "skill") for text in active),
             *(Message("user", text, "reference") for text in references),
             *_bounded(history),
             Message("user", prompt, "prompt"),
         )
-
-
-def _system_prompt(snapshot: MemorySnapshot, gateway_rule: str | None) -> str:
-    blocks = [
-        f'<curated_memory file="{name}">\n{_inside(snapshot.text(target).strip()) or "(empty)"}\n</curated_memory>'
-        for target, name in FILES.items()
-    ]
-    return "\n\n".join([INTRODUCTION, *blocks, *([gateway_rule] if gateway_rule else [])])
-
-
-def _activation(skill: Skill) -> str:
-    return f'<skill name="{skill.name}">\n{_inside(skill.body)}\n</skill>\nThis skill is active for the prompt below.'
 
 
 def _inside(text: str) -> str:

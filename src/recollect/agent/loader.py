@@ -12,10 +12,9 @@ from recollect.agent.loop import AgentLoop
 from recollect.agent.messages import Provider
 from recollect.agent.providers.offline import OfflineProvider
 from recollect.agent.recall.gateway_service import MemoryGatewayService, open_gateway
-from recollect.agent.secret import Secret
 from recollect.agent.tools import Toolbox
 from recollect.agent.workspace import files
-from recollect.agent.workspace.curated import FILES, LIMITS, MemoryService, MemoryStore, Target
+from recollect.agent.workspace.curated import FILES, LIMITS, MemoryService, MemoryStore
 from recollect.agent.workspace.memory_tool import MemoryTool
 from recollect.agent.workspace.session_search import SessionSearch, SessionSearchTool
 from recollect.agent.workspace.sessions import SessionStore
@@ -39,39 +38,31 @@ class EngineLoadResult:
     def status(self) -> dict[str, Any]:
         """What runs, for people and monitors. It names no credential."""
         memory = self.config.memory
+        curated: dict[str, dict[str, Any]] = {}
+        for target, name in FILES.items():
+            try:
+                curated[name] = {"characters": self.memory_service.characters(target), "limit": LIMITS[target]}
+            except FileFault as problem:
+                curated[name] = {"fault": str(problem), "limit": LIMITS[target]}
+        gateway: dict[str, Any] = {"active": False, "missing": list(memory.missing)}
+        if self.memory_gateway_service is not None and memory.gateway is not None:
+            gateway = {
+                "active": True,
+                "base_url": memory.gateway.base_url,
+                "user_id": memory.gateway.user_id,
+                "app_id": memory.gateway.app_id,
+                "project_id": memory.gateway.project_id,
+                "scope": list(memory.gateway.scope),
+                "top_k": memory.gateway.top_k,
+                "timeout_seconds": memory.gateway.timeout_seconds,
+            }
         return {
-            "memory": {
-                "mode": memory.mode,
-                "explicit": memory.explicit,
-                "curated": {name: self._curated_status(target) for target, name in FILES.items()},
-                "gateway": self._gateway_status(),
-            },
+            "memory": {"mode": memory.mode, "explicit": memory.explicit, "curated": curated, "gateway": gateway},
             "provider": {"name": self.config.provider.name, "model": self.provider.model},
             "tools": [spec.name for spec in self.tools.specs],
             "skills": [skill.name for skill in self.skills.all()],
             "workspace": str(self.config.workspace),
             "warnings": list(self.warnings),
-        }
-
-    def _curated_status(self, target: Target) -> dict[str, Any]:
-        try:
-            return {"characters": self.memory_service.characters(target), "limit": LIMITS[target]}
-        except FileFault as problem:
-            return {"fault": str(problem), "limit": LIMITS[target]}
-
-    def _gateway_status(self) -> dict[str, Any]:
-        gateway = self.config.memory.gateway
-        if self.memory_gateway_service is None or gateway is None:
-            return {"active": False, "missing": list(self.config.memory.missing)}
-        return {
-            "active": True,
-            "base_url": gateway.base_url,
-            "user_id": gateway.user_id,
-            "app_id": gateway.app_id,
-            "project_id": gateway.project_id,
-            "scope": list(gateway.scope),
-            "top_k": gateway.top_k,
-            "timeout_seconds": gateway.timeout_seconds,
         }
 
     async def close(self) -> None:
@@ -106,7 +97,9 @@ class EngineLoader:
         tools = Toolbox([MemoryTool(memory), SessionSearchTool(SessionSearch(sessions))])
         provider = self._provider or open_provider(config.provider)
         gateway = open_gateway(config.memory, self._gateway_transport)
-        rounds, credentials = config.provider.max_tool_rounds, _credentials(config)
+        rounds = config.provider.max_tool_rounds
+        user_key = config.memory.gateway.user_key if config.memory.gateway else None
+        credentials = [secret for secret in (user_key, config.provider.api_key) if secret]
         loop = AgentLoop(provider, memory, gateway, sessions, skills, tools, rounds, credentials)
         return EngineLoadResult(
             config,
@@ -119,12 +112,6 @@ class EngineLoader:
             loop,
             (*config.warnings, *warnings, *skills.warnings),
         )
-
-
-def _credentials(config: AgentConfig) -> list[Secret]:
-    """What must not be said aloud."""
-    user_key = config.memory.gateway.user_key if config.memory.gateway else None
-    return [secret for secret in (user_key, config.provider.api_key) if secret]
 
 
 def open_provider(config: ProviderConfig) -> Provider:

@@ -14,7 +14,7 @@ from recollect.agent.messages import Finish, Finished, Message, Provider, Quote,
 from recollect.agent.recall.gateway_service import AuditEvent, MemoryGatewayService
 from recollect.agent.secret import Secret
 from recollect.agent.tools import Run, Toolbox
-from recollect.agent.workspace.curated import MemoryService, MemorySnapshot
+from recollect.agent.workspace.curated import MemoryService
 from recollect.agent.workspace.sessions import SessionEvent, SessionStore, now_ms
 from recollect.agent.workspace.skills import Skill, SkillLibrary
 
@@ -100,21 +100,25 @@ class AgentLoop:
         skills = self._skills.activated(prompt)
         run = Run(session_id or self._sessions.new_id(), secrets.token_hex(8))
         asked_at = now_ms()
-        snapshot, history = await asyncio.to_thread(self._known, run.session_id)
-        await self._record(run, _asked(run, prompt, asked_at, skills))
+        snapshot = await asyncio.to_thread(self._memory.snapshot)
+        history = await asyncio.to_thread(self._sessions.recent, run.session_id, MAX_HISTORY_MESSAGES)
+        events = [SessionEvent.message(run.run_id, "user", prompt, asked_at)]
+        if skills:
+            names = [skill.name for skill in skills]
+            events.append(SessionEvent.hidden(run.run_id, "skills_activated", {"names": names}))
+        await self._record(run, events)
         try:
             references = await self._recall(run, prompt, progress or _show_nobody)
+            rule = self._gateway.system_rule if self._gateway else None
             messages = self._context.build_messages(
-                snapshot,
-                prompt,
-                skills=skills,
-                references=references,
-                history=history,
-                gateway_rule=self._gateway.system_rule if self._gateway else None,
+                snapshot, prompt, skills=skills, references=references, history=history, gateway_rule=rule
             )
             result, kept = await self._work(run, messages, skills, show or _show_nobody)
         except (Exception, asyncio.CancelledError) as problem:
-            await self._record(run, [SessionEvent.hidden(run.run_id, "run_failed", _failure(problem))])
+            # Our own sentences hold no credentials; those of others are left out.
+            said = {"message": str(problem)} if isinstance(problem, AgentError) else {}
+            failure = {"error": type(problem).__name__, **said}
+            await self._record(run, [SessionEvent.hidden(run.run_id, "run_failed", failure)])
             raise
         kept = self._without_credentials(kept)
         answered_at = max(now_ms(), asked_at)
@@ -138,9 +142,6 @@ class AgentLoop:
             raise
         await self._audit(run, recalled.event)
         return tuple(message.text for message in recalled.messages)
-
-    def _known(self, session_id: str) -> tuple[MemorySnapshot, list[SessionEvent]]:
-        return self._memory.snapshot(), self._sessions.recent(session_id, MAX_HISTORY_MESSAGES)
 
     async def _work(
         self, run: Run, messages: tuple[Message, ...], skills: Sequence[Skill], show: Show
@@ -229,12 +230,6 @@ def _check(prompt: str) -> None:
         raise Refused("The prompt is not valid UTF-8: it holds half of a surrogate pair")
 
 
-def _asked(run: Run, prompt: str, at_ms: int, skills: Sequence[Skill]) -> list[SessionEvent]:
-    names = [skill.name for skill in skills]
-    activated = [SessionEvent.hidden(run.run_id, "skills_activated", {"names": names})] if names else []
-    return [SessionEvent.message(run.run_id, "user", prompt, at_ms), *activated]
-
-
 def _storable(text: str) -> str:
     """The text without NUL, with halves of surrogate pairs joined, or replaced where the other half is missing."""
     text = text.replace("\0", "")
@@ -258,9 +253,3 @@ def _shown(show: Show, text: str) -> _Said:
 
 def _show_nobody(text: str) -> None:
     """For callers that wait for the whole answer."""
-
-
-def _failure(problem: BaseException) -> dict[str, str]:
-    """What the session keeps of a failure: our own sentences hold no credentials, those of others are left out."""
-    payload = {"error": type(problem).__name__}
-    return payload | {"message": str(problem)} if isinstance(problem, AgentError) else payload

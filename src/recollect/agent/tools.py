@@ -55,19 +55,15 @@ class Toolbox:
         if tool is None:
             return ToolResult(f"There is no tool {call.name!r}; known are: {', '.join(self._tools)}.", is_error=True)
         try:
-            return ToolResult(await tool.call(_arguments(call), run))
+            arguments = json.loads(call.arguments or "{}")
+        except (ValueError, RecursionError) as problem:
+            return ToolResult(f"The arguments of {call.name} are not JSON: {problem}", is_error=True)
+        if not isinstance(arguments, dict):
+            return ToolResult(f"The arguments of {call.name} must be a JSON object", is_error=True)
+        try:
+            return ToolResult(await tool.call(arguments, run))
         except AgentError as problem:
             return ToolResult(str(problem), is_error=True)
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError) as problem:
-        raise Refused(f"The arguments of {call.name} are not JSON: {problem}") from problem
-    if not isinstance(arguments, dict):
-        raise Refused(f"The arguments of {call.name} must be a JSON object")
-    return arguments
 
 
 def text_argument(arguments: Mapping[str, Any], name: str) -> str:
