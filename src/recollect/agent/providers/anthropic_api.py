@@ -10,7 +10,6 @@ import httpx2
 from anthropic.types import MessageParam, ToolParam
 
 from recollect.agent.config import ProviderConfig
-from recollect.agent.faults import ProviderError
 from recollect.agent.messages import (
     Event,
     Finish,
@@ -62,7 +61,10 @@ class AnthropicProvider:
         except anthropic.APIConnectionError:
             raise failures.unreachable(NAME, str(self._client.base_url)) from None
         except anthropic.APIStatusError as problem:
-            raise self._refusal(problem) from None
+            # An error that came in the midst of an answer has the answer's own status.
+            if problem.status_code < httpx2.codes.BAD_REQUEST:
+                raise failures.gave_up(NAME, problem.api_message, self._config.api_key) from None
+            raise failures.refused(NAME, problem.status_code, problem.api_message, self._config.api_key) from None
         except httpx2.HTTPError:
             # The SDK passes on what happens to a connection once the answer has begun.
             raise failures.broke_off(NAME) from None
@@ -72,12 +74,6 @@ class AnthropicProvider:
     async def close(self) -> None:
         """Give connections back."""
         await self._client.close()
-
-    def _refusal(self, problem: anthropic.APIStatusError) -> ProviderError:
-        """An error that came in the midst of an answer has the answer's own status."""
-        if problem.status_code < httpx2.codes.BAD_REQUEST:
-            return failures.gave_up(NAME, problem.api_message, self._config.api_key)
-        return failures.refused(NAME, problem.status_code, problem.api_message, self._config.api_key)
 
     async def _events(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> AsyncGenerator[Event, None]:
         response = await self._client.messages.create(
@@ -135,15 +131,13 @@ def _conversation(messages: Iterable[Message]) -> list[MessageParam]:
             continue
         results = []
         if message.role != "system":
-            turns.append({"role": message.role, "content": _blocks(message)})
+            text = [{"type": "text", "text": message.content}] if message.content else []
+            uses = [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)}
+                for call in message.tool_calls
+            ]
+            turns.append({"role": message.role, "content": text + uses})
     return cast(list[MessageParam], turns)
-
-
-def _blocks(message: Message) -> list[dict[str, Any]]:
-    text = [{"type": "text", "text": message.content}] if message.content else []
-    return text + [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)} for call in message.tool_calls
-    ]
 
 
 def _input(call: ToolCall) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from recollect.agent.messages import Event, Finished, Message, Quote, TextDelta, ToolCall, ToolSpec
@@ -90,7 +90,12 @@ class OfflineProvider:
             yield reply
             yield Finished("tools")
             return
-        yield TextDelta(reply) if isinstance(reply, str) else Quote(_answer(known), KEPT_ANSWER)
+        if isinstance(reply, str):
+            yield TextDelta(reply)
+        else:
+            parts = [_listed(RECALLED, known.recalled)] if known.recalled else []
+            parts += [_listed(f"{CURATED}{file}:", said) for file, said in known.curated.items() if said]
+            yield Quote("\n\n".join([*(parts or [NOTHING]), HELP]), KEPT_ANSWER)
         yield Finished("stop")
 
     async def close(self) -> None:
@@ -136,7 +141,12 @@ def _replace(rest: str, known: _Memories) -> ToolCall | str | None:
     if old.casefold() in _PRONOUNS:
         return _UNCLEAR
     entry = known.entry_of(old)
-    content = new if entry is None else _substituted(entry, old, new)
+    content = new
+    if entry is not None:
+        # Every `old` in it: as written, else in any case, else inside of words, too.
+        ways = ((_whole(old), re.NOFLAG), (_whole(old), re.I), (re.escape(old), re.I))
+        tried = (re.subn(pattern, lambda _: new, entry, flags=flags) for pattern, flags in ways)
+        content = next((text for text, found in tried if found), entry)
     target = known.target_of(old)
     return _call("memory", action="replace", target=target, old_text=entry or old, content=content)
 
@@ -175,16 +185,6 @@ def _without(text: str, *leading: str) -> str:
     return rest if word.casefold() in leading and rest else text
 
 
-def _substituted(entry: str, old: str, new: str) -> str:
-    """The entry with `new` for every `old` in it: as written, else in any case, else inside of words, too."""
-    anywhere, whole = re.escape(old), _whole(old)
-    for pattern, flags in ((whole, re.NOFLAG), (whole, re.I), (anywhere, re.I)):
-        text, found = re.subn(pattern, lambda _: new, entry, flags=flags)
-        if found:
-            return text
-    return entry
-
-
 def _whole(text: str) -> str:
     """A pattern of a text that is no part of longer words."""
     return rf"(?<!\w){re.escape(text)}(?!\w)"
@@ -192,44 +192,21 @@ def _whole(text: str) -> str:
 
 def _known(messages: tuple[Message, ...]) -> _Memories:
     system = "\n".join(message.content for message in messages if message.kind == "system")
-    curated = {
-        file: [block.entry for block in entries.blocks(text) if block.entry is not None]
-        for file, text in _curated(system)
-        if text != _EMPTY
-    }
-    recalled = [text for message in messages if message.kind == "reference" for text in _recalled(message.content)]
-    return _Memories(curated, recalled)
-
-
-def _curated(system: str) -> Iterator[tuple[str, str]]:
-    """The blocks of the system prompt: file and text."""
-    for block in system.split(_OPENING)[1:]:
-        file, _, rest = block.partition(_NAME_ENDS)
-        yield file, rest.partition(_CLOSING)[0]
-
-
-def _recalled(reference: str) -> Iterator[str]:
-    """The texts of a reference message, whose results are lines of JSON."""
-    for line in reference.splitlines():
-        text = str(json.loads(line).get("text", "")) if line.startswith("{") else ""
-        # The gateway keeps answers, too: repeating them would make each longer than the last.
-        if text and not text.startswith((RECALLED, CURATED, NOTHING, KEPT_ANSWER, KEPT_RESULT)):
-            yield text
-
-
-def _answer(known: _Memories) -> str:
-    parts = []
-    if known.recalled:
-        parts.append(_listed(RECALLED, known.recalled))
-    parts += [_listed(f"{CURATED}{file}:", said) for file, said in known.curated.items() if said]
-    return "\n\n".join([*(parts or [NOTHING]), HELP])
+    curated = {}
+    for part in system.split(_OPENING)[1:]:
+        file, _, rest = part.partition(_NAME_ENDS)
+        text = rest.partition(_CLOSING)[0]
+        if text != _EMPTY:
+            curated[file] = [block.entry for block in entries.blocks(text) if block.entry is not None]
+    lines = [line for message in messages if message.kind == "reference" for line in message.content.splitlines()]
+    texts = [str(json.loads(line).get("text", "")) for line in lines if line.startswith("{")]
+    # The gateway keeps answers, too: repeating them would make each longer than the last.
+    answers = (RECALLED, CURATED, NOTHING, KEPT_ANSWER, KEPT_RESULT)
+    return _Memories(curated, [text for text in texts if text and not text.startswith(answers)])
 
 
 def _listed(title: str, texts: list[str]) -> str:
+    lines = [" ".join(text.split()) for text in texts[:MAX_SHOWN]]
+    shortened = [line if len(line) <= SHOWN else line[: SHOWN - 1] + "…" for line in lines]
     more = [f"- and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
-    return "\n".join([title, *(f"- {_shortened(text)}" for text in texts[:MAX_SHOWN]), *more])
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+    return "\n".join([title, *(f"- {line}" for line in shortened), *more])

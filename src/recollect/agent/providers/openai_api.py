@@ -64,7 +64,9 @@ class OpenAiProvider:
             # The SDK has one error for both: without an answer begun, there is nothing that could break off.
             raise failures.unreachable(NAME, str(self._client.base_url)) from None
         except openai.APIStatusError as problem:
-            raise failures.refused(NAME, problem.status_code, _said(problem), self._config.api_key) from None
+            told = problem.body.get("message") if isinstance(problem.body, dict) else None
+            said = told if isinstance(told, str) else None
+            raise failures.refused(NAME, problem.status_code, said, self._config.api_key) from None
         except openai.APIError as problem:
             raise failures.gave_up(NAME, problem.message, self._config.api_key) from None
         except (openai.OpenAIError, ValueError, AttributeError, TypeError):
@@ -75,10 +77,14 @@ class OpenAiProvider:
         await self._client.close()
 
     async def _events(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> AsyncGenerator[Event, None]:
+        functions = [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
+        ]
+        specs = [cast(ChatCompletionToolParam, {"type": "function", "function": each}) for each in functions]
         response = await self._client.chat.completions.create(
             model=self.model,
             messages=[_message(message) for message in messages],
-            tools=[_tool(tool) for tool in tools] or openai.omit,
+            tools=specs or openai.omit,
             stream=True,
             extra_body={self._limit: self._config.max_tokens},
         )
@@ -143,13 +149,3 @@ def _message(message: Message) -> ChatCompletionMessageParam:
     if message.tool_call_id is not None:
         fields["tool_call_id"] = message.tool_call_id
     return cast(ChatCompletionMessageParam, fields)
-
-
-def _tool(tool: ToolSpec) -> ChatCompletionToolParam:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return cast(ChatCompletionToolParam, {"type": "function", "function": function})
-
-
-def _said(problem: openai.APIStatusError) -> str | None:
-    said = problem.body.get("message") if isinstance(problem.body, dict) else None
-    return said if isinstance(said, str) else None
