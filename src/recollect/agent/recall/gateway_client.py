@@ -1,9 +1,10 @@
 """HTTP to the memory gateway: three calls, one answer or one sanitised fault each, and never a second try."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import httpx
 
@@ -17,6 +18,7 @@ Category = Literal[
 # A hundred results of a few pages each; whoever sends more is not the gateway.
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 UNAUTHORIZED = 401
+_NOT_JSON = object()
 
 
 class GatewayError(Exception):
@@ -80,7 +82,7 @@ class GatewayClient:
 
     async def _call(self, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Faults are raised outside of `except`: their causes hold the request, and with it the key."""
-        category: Category
+        category: Category | None = None
         try:
             # httpx limits each wait for the socket; this limits them together, so that a slow drip ends too.
             async with asyncio.timeout(self._config.timeout_seconds):
@@ -91,9 +93,19 @@ class GatewayClient:
             category = "too_large"
         except (httpx.HTTPError, httpx.InvalidURL):
             category = "connection"
-        else:
-            return _answer(operation, status, content)
-        raise GatewayError(operation, category)
+        if category:
+            raise GatewayError(operation, category)
+        if not httpx.codes.is_success(status):
+            raise GatewayError(operation, "unauthorized" if status == UNAUTHORIZED else "http_error", status)
+        answer: Any = _NOT_JSON
+        with contextlib.suppress(ValueError, RecursionError):
+            # `int` refuses NaN and Infinity, which JSON does not have.
+            answer = json.loads(content, parse_constant=int)
+        if answer is _NOT_JSON:
+            raise GatewayError(operation, "invalid_json")
+        if not isinstance(answer, dict):
+            raise GatewayError(operation, "invalid_response")
+        return answer
 
     async def _exchange(self, operation: Operation, fields: Mapping[str, Any]) -> tuple[int, bytes]:
         """Status and body. A refusal's body is not read, nor a packed one, which could unpack to any size."""
@@ -122,28 +134,3 @@ class GatewayClient:
             "project_id": config.project_id,
         }
         return json.dumps(identity | dict(fields)).encode("ascii")
-
-
-def _answer(operation: Operation, status: int, content: bytes) -> dict[str, Any]:
-    if not httpx.codes.is_success(status):
-        raise GatewayError(operation, "unauthorized" if status == UNAUTHORIZED else "http_error", status)
-    answer = _parsed(content)
-    if answer is _NOT_JSON:
-        raise GatewayError(operation, "invalid_json")
-    if not isinstance(answer, dict):
-        raise GatewayError(operation, "invalid_response")
-    return answer
-
-
-_NOT_JSON = object()
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return _NOT_JSON
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError

@@ -97,22 +97,19 @@ class MemoryGatewayService:
             if record:
                 await record(event)
 
-        messages = self._turn(prompt, answer, asked_at_ms, answered_at_ms)
+        # A clock that was set back during the run does not turn their order round.
+        asked = max(1, asked_at_ms)
+        answered = max(asked + 1, answered_at_ms)
+        messages = [
+            {"sender_id": self._config.user_id, "role": "user", "timestamp": asked, "content": prompt},
+            {"sender_id": ASSISTANT, "role": "assistant", "timestamp": answered, "content": answer},
+        ]
         added = AuditEvent("memory_gateway_add_succeeded", {"session_id": chat, "message_count": len(messages)})
         if await self._step("add", self._client.add(chat, messages), {"session_id": chat}, added, happened):
             flushed = AuditEvent("memory_gateway_flush_succeeded", {"session_id": chat})
             known = {"session_id": chat, "add_succeeded": True}
             await self._step("flush", self._client.flush(chat), known, flushed, happened)
         return tuple(told)
-
-    def _turn(self, prompt: str, answer: str, asked_at_ms: int, answered_at_ms: int) -> list[dict[str, Any]]:
-        """The two messages of a turn. A clock that was set back during the run does not turn their order round."""
-        asked = max(1, asked_at_ms)
-        answered = max(asked + 1, answered_at_ms)
-        return [
-            {"sender_id": self._config.user_id, "role": "user", "timestamp": asked, "content": prompt},
-            {"sender_id": ASSISTANT, "role": "assistant", "timestamp": answered, "content": answer},
-        ]
 
     async def _step(
         self,

@@ -72,8 +72,16 @@ def reduced(result: Any, key: Secret) -> Recalled | None:
     text = _visible(result.get("text"), key)
     if not text.strip():
         return None
-    names = {name: _name(result.get(name), key) for name in ("id", "session_id", "source_scope", "resource_uri")}
-    return Recalled(text, score=_score(result.get("score")), **names)
+    names = {}
+    for name in ("id", "session_id", "source_scope", "resource_uri"):
+        value = result.get(name)
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        names[name] = _visible(str(value) if is_number else value, key).strip() or None
+    # A number that JSON can show; gateways differ in whether higher is better than 1.
+    given, score = result.get("score"), None
+    if isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e9:
+        score = round(float(given), 4)
+    return Recalled(text, score=score, **names)
 
 
 def reference(results: Sequence[Recalled]) -> Reference | None:
@@ -105,15 +113,13 @@ def _visible(value: Any, key: Secret) -> str:
     """A text as a reader sees it, and without the key. Line breaks and tabs stay; they are escaped later."""
     if not isinstance(value, str):
         return ""
-    text = "".join([c if c.isprintable() else _replacement(c) for c in value[:_READ_CHARACTERS]])
-    return key.removed_from(_UNSEEN.sub("", text))
-
-
-def _replacement(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in _BREAKS:
-        return character if character in "\n\t" else " "
-    return "" if category in _INVISIBLE else character
+    text = value[:_READ_CHARACTERS]
+    replaced: dict[int, str] = {}
+    for character in {c for c in text if not c.isprintable()} - {"\n", "\t"}:
+        category = unicodedata.category(character)
+        if category in _BREAKS or category in _INVISIBLE:
+            replaced[ord(character)] = " " if category in _BREAKS else ""
+    return key.removed_from(_UNSEEN.sub("", text.translate(replaced)))
 
 
 def _line(result: Recalled) -> tuple[str, bool]:
@@ -150,16 +156,3 @@ def _escaped(character: str) -> str:
     if character in _FENCE_SIGNS or not _FENCE_SIGNS.isdisjoint(plain):
         return f"\\u{ord(character):04x}"
     return json.dumps(character, ensure_ascii=False)[1:-1]
-
-
-def _name(value: Any, key: Secret) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    return _visible(value, key).strip() or None
-
-
-def _score(value: Any) -> float | None:
-    """A number that JSON can show; gateways differ in whether higher is better than 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return round(float(value), 4) if abs(value) < 1e9 else None
