@@ -26,7 +26,13 @@ def blocks(text: str) -> list[Block]:
     while place < len(lines):
         end = _end_of_block(lines, place)
         raw = "".join(lines[place:end])
-        found.append(Block(raw, _said(raw)))
+        said = raw.lstrip(_BYTE_ORDER_MARK).replace("\r\n", "\n")
+        entry = None
+        if said.strip() and not _HEADING.match(said):
+            marker = _ITEM.match(said)
+            first, *rest = said[marker.end() if marker else 0 :].split("\n")
+            entry = "\n".join([first, *(line.removeprefix(_INDENT) for line in rest)]).strip()
+        found.append(Block(raw, entry))
         place = end
     return found
 
@@ -57,7 +63,7 @@ def _end_of_block(lines: list[str], start: int) -> int:
     item = _ITEM.match(first) is not None
     end = start + 1
     while end < len(lines):
-        following = _next_said(lines, end)
+        following = next((place for place in range(end, len(lines)) if lines[place].strip()), len(lines))
         if following > end:
             # An item goes on after blank lines if what follows them is indented.
             if not item or following == len(lines) or not lines[following].startswith((" ", "\t")):
@@ -67,18 +73,3 @@ def _end_of_block(lines: list[str], start: int) -> int:
             return end
         end += 1
     return end
-
-
-def _next_said(lines: list[str], start: int) -> int:
-    """The next line that is not blank."""
-    while start < len(lines) and not lines[start].strip():
-        start += 1
-    return start
-
-
-def _said(raw: str) -> str | None:
-    text = raw.lstrip(_BYTE_ORDER_MARK).replace("\r\n", "\n")
-    if not text.strip() or _HEADING.match(text):
-        return None
-    first, *rest = _ITEM.sub("", text, count=1).split("\n") if _ITEM.match(text) else text.split("\n")
-    return "\n".join([first, *(line.removeprefix(_INDENT) for line in rest)]).strip()

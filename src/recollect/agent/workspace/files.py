@@ -31,7 +31,10 @@ def read_text(root: Path, *names: str) -> str:
     path = root.joinpath(*names)
     try:
         with opened(root, *names) as descriptor:
-            content = _read(descriptor)
+            content = bytearray()
+            # Up to one byte more than is allowed.
+            while len(content) <= MAX_BYTES and (piece := os.read(descriptor, MAX_BYTES + 1 - len(content))):
+                content += piece
     except FileNotFoundError:
         return ""
     except OSError as problem:
@@ -133,14 +136,6 @@ def take_lock(descriptor: int, path: Path, patience: float = PATIENCE_SECONDS) -
             time.sleep(_POLL_SECONDS)
         else:
             return
-
-
-def _read(descriptor: int) -> bytes:
-    """The content, or one byte more than is allowed."""
-    content = bytearray()
-    while len(content) <= MAX_BYTES and (piece := os.read(descriptor, MAX_BYTES + 1 - len(content))):
-        content += piece
-    return bytes(content)
 
 
 def _replace(place: int, name: str, content: bytes) -> None:

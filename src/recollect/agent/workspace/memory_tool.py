@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from recollect.agent.faults import Refused
 from recollect.agent.messages import ToolSpec
 from recollect.agent.tools import Run, text_argument
-from recollect.agent.workspace.curated import FILES, LIMITS, Change, MemoryService, Target
+from recollect.agent.workspace.curated import FILES, LIMITS, MemoryService
 
 ACTIONS = ("add", "replace", "remove")
 
@@ -44,25 +45,18 @@ class MemoryTool:
 
     async def call(self, arguments: Mapping[str, Any], run: Run) -> str:
         """Do one action; the answer says how full the file is."""
-        action, target = arguments.get("action"), _target(arguments.get("target"))
-        change = await asyncio.to_thread(self._act, action, target, arguments)
-        return f"{change.done} It has {change.used:,} of {change.limit:,} characters."
-
-    def _act(self, action: object, target: Target, arguments: Mapping[str, Any]) -> Change:
-        match action:
+        target = next((known for known in FILES if known == arguments.get("target")), None)
+        if target is None:
+            raise Refused(f"target must be one of {', '.join(FILES)}")
+        match arguments.get("action"):
             case "add":
-                return self._service.add(target, text_argument(arguments, "content"))
+                act = partial(self._service.add, target, text_argument(arguments, "content"))
             case "replace":
                 old_text = text_argument(arguments, "old_text")
-                return self._service.replace(target, old_text, text_argument(arguments, "content"))
+                act = partial(self._service.replace, target, old_text, text_argument(arguments, "content"))
             case "remove":
-                return self._service.remove(target, text_argument(arguments, "old_text"))
+                act = partial(self._service.remove, target, text_argument(arguments, "old_text"))
             case _:
                 raise Refused(f"action must be one of {', '.join(ACTIONS)}")
-
-
-def _target(value: object) -> Target:
-    for target in FILES:
-        if value == target:
-            return target
-    raise Refused(f"target must be one of {', '.join(FILES)}")
+        change = await asyncio.to_thread(act)
+        return f"{change.done} It has {change.used:,} of {change.limit:,} characters."

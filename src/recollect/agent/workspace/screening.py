@@ -86,18 +86,12 @@ def hidden(text: str) -> str | None:
 
 def posing(text: str) -> str | None:
     """Whether a text reads like instructions to the model; letters in disguise are undone first."""
-    folded = _plain_letters(text)
+    folded = normalized("NFD", normalized("NFKC", text).casefold().replace("\u2019", "'"))
+    letters = "".join([c for c in folded if unicodedata.category(c) != "Mn"]).translate(_LOOK_ALIKES)
     # Without runs of blanks, so that one blank is all that a pattern has to look for.
-    lines = [line for line in (" ".join(line.split()) for line in folded.split("\n")) if line]
+    lines = [line for line in (" ".join(line.split()) for line in letters.split("\n")) if line]
     plain, one_line = "\n".join(lines), " ".join(lines)
     for pattern, reason in _PATTERNS:
         if pattern.search(plain) or pattern.search(one_line):
             return reason
     return None
-
-
-def _plain_letters(text: str) -> str:
-    """Small Latin letters without accents, for whatever looks like them."""
-    folded = normalized("NFKC", text).casefold().replace("\u2019", "'")
-    apart = normalized("NFD", folded)
-    return "".join([c for c in apart if unicodedata.category(c) != "Mn"]).translate(_LOOK_ALIKES)

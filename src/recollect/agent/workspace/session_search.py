@@ -70,7 +70,14 @@ class SessionSearch:
             held = Counter(term for term in said if term in wanted)
             if held:
                 matches.append((turn, held, len(said)))
-        return _ranked(matches, count, length / count if count else 1.0)[:limit]
+        holding = Counter(term for _, held, _ in matches for term in held)
+        rarity = {term: math.log(1 + (count - df + 0.5) / (df + 0.5)) for term, df in holding.items()}
+        found = []
+        for turn, held, size in matches:
+            norm = _SATURATION * (1 - _LENGTH + _LENGTH * size / (length / count))
+            score = sum(rarity[term] * tf * (_SATURATION + 1) / (tf + norm) for term, tf in held.items())
+            found.append(FoundTurn(turn, score))
+        return sorted(found, key=lambda match: (-match.score, -match.turn.at_ms))[:limit]
 
     def _turns(self, without_run: str | None) -> Iterator[Turn]:
         """Each question with the answer of its own run: runs of one session may overlap."""
@@ -104,17 +111,6 @@ def _stem(word: str) -> str:
     return _ENDINGS.sub("", word[:_LONGEST])
 
 
-def _ranked(matches: list[tuple[Turn, Counter[str], int]], count: int, mean_length: float) -> list[FoundTurn]:
-    holding = Counter(term for _, held, _ in matches for term in held)
-    rarity = {term: math.log(1 + (count - df + 0.5) / (df + 0.5)) for term, df in holding.items()}
-    found = []
-    for turn, held, length in matches:
-        norm = _SATURATION * (1 - _LENGTH + _LENGTH * length / mean_length)
-        score = sum(rarity[term] * tf * (_SATURATION + 1) / (tf + norm) for term, tf in held.items())
-        found.append(FoundTurn(turn, score))
-    return sorted(found, key=lambda match: (-match.score, -match.turn.at_ms))
-
-
 class SessionSearchTool:
     """The search as a tool, there in both modes of memory."""
 
@@ -141,13 +137,13 @@ class SessionSearchTool:
         limit = arguments.get("limit", LIMIT)
         limit = min(max(limit, 1), MAX_LIMIT) if isinstance(limit, int) else LIMIT
         found = await asyncio.to_thread(self._search.find, query, limit, run.run_id)
-        return "\n".join(_shown(match.turn) for match in found) or "Nothing in earlier conversations holds these words."
-
-
-def _shown(turn: Turn) -> str:
-    day = datetime.fromtimestamp(turn.at_ms / 1000, UTC).date()
-    answered = f"\n  assistant: {_shortened(turn.answered)}" if turn.answered else ""
-    return f"{day} session {turn.session_id}\n  user: {_shortened(turn.asked)}{answered}"
+        lines = []
+        for turn in (match.turn for match in found):
+            day = datetime.fromtimestamp(turn.at_ms / 1000, UTC).date()
+            lines += [f"{day} session {turn.session_id}", f"  user: {_shortened(turn.asked)}"]
+            if turn.answered:
+                lines.append(f"  assistant: {_shortened(turn.answered)}")
+        return "\n".join(lines) or "Nothing in earlier conversations holds these words."
 
 
 def _shortened(text: str) -> str:

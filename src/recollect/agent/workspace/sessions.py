@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from recollect.agent.faults import Refused
 from recollect.agent.workspace import files
@@ -87,7 +87,14 @@ class SessionStore:
         lines = "".join(map(_line, events)).encode()
         files.private_directory(self._folder)
         try:
-            self._write(session_id, lines)
+            new = not self.exists(session_id)
+            with self._opened(session_id, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+                files.take_lock(descriptor, path)
+                _repair(descriptor)
+                _write_all(descriptor, lines)
+                os.fsync(descriptor)
+            if new:
+                files.sync_directory(self._folder)
         except OSError as problem:
             raise files.unwritable(path, problem) from problem
 
@@ -96,9 +103,14 @@ class SessionStore:
         path = self._path(session_id)
         try:
             with self._opened(session_id) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
-                for number, line in enumerate(_lines(file), 1):
+                number = 0
+                while line := file.readline(MAX_LINE_BYTES):
+                    number += 1
                     if event := _event(line, f"{path.name}:{number}"):
                         yield event
+                    # What is left of a line that is too long is passed over.
+                    while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                        line = file.readline(MAX_LINE_BYTES)
         except FileNotFoundError:
             return
         except OSError as problem:
@@ -133,16 +145,6 @@ class SessionStore:
     def _opened(self, session_id: str, flags: int = os.O_RDONLY) -> AbstractContextManager[int]:
         return files.opened(self._folder.parent, self._folder.name, self._path(session_id).name, flags=flags)
 
-    def _write(self, session_id: str, lines: bytes) -> None:
-        new = not self.exists(session_id)
-        with self._opened(session_id, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-            files.take_lock(descriptor, self._path(session_id))
-            _repair(descriptor)
-            _write_all(descriptor, lines)
-            os.fsync(descriptor)
-        if new:
-            files.sync_directory(self._folder)
-
 
 def _write_all(descriptor: int, lines: bytes) -> None:
     """One write; a disk that takes only a part of it has the rest in the next, or raises."""
@@ -158,30 +160,16 @@ def _repair(descriptor: int) -> None:
     size = os.fstat(descriptor).st_size
     if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
         return
-    start = _start_of_last_line(descriptor, size)
-    if size - start <= MAX_LINE_BYTES and _whole(os.pread(descriptor, size - start, start)):
+    # The last line starts behind the last line end, which may be far from the end of the file.
+    start, newline = size, -1
+    while start > 0 and newline < 0:
+        end, start = start, max(0, start - _TAIL_BYTES)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+    start += newline + 1
+    if size - start <= MAX_LINE_BYTES and _read(os.pread(descriptor, size - start, start)) is not None:
         _write_all(descriptor, b"\n")
     else:
         os.ftruncate(descriptor, start)
-
-
-def _start_of_last_line(descriptor: int, size: int) -> int:
-    end = size
-    while end > 0:
-        start = max(0, end - _TAIL_BYTES)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines of a file; what is left of one that is too long is passed over."""
-    while line := file.readline(MAX_LINE_BYTES):
-        yield line
-        while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            line = file.readline(MAX_LINE_BYTES)
 
 
 def _lines_backwards(descriptor: int) -> Iterator[bytes]:
@@ -223,10 +211,6 @@ def _event(line: bytes, place: str) -> SessionEvent | None:
     if event is None and line.endswith(b"\n"):
         _log.warning("A line of a session is not readable and is left out: %s", place)
     return event
-
-
-def _whole(line: bytes) -> bool:
-    return _read(line) is not None
 
 
 def _read(line: bytes) -> SessionEvent | None:

@@ -55,19 +55,16 @@ class SkillLibrary:
     def activated(self, prompt: str) -> tuple[Skill, ...]:
         """The skill that `/skill name` at the beginning names, then those whose triggers the prompt holds."""
         command = COMMAND.match(prompt)
-        named = [self._named(command["name"])] if command else []
-        called = [skill for skill in self.all() if skill not in named and _calls(prompt, skill)]
-        return tuple([*named, *called][:MAX_ACTIVE])
-
-    def _named(self, name: str | None) -> Skill:
-        if name is None or name not in self._skills:
+        name = command["name"] if command else None
+        if command and name not in self._skills:
             known = ", ".join(sorted(self._skills)) or "none; put Markdown files into the folder skills"
             raise Refused(f"There is no skill {name!r}. Known are: {known}." if name else f"Name a skill: {known}.")
-        return self._skills[name]
-
-
-def _calls(prompt: str, skill: Skill) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.I) for word in skill.triggers)
+        active = [self._skills[name]] if name else []
+        for skill in self.all():
+            called = any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.I) for word in skill.triggers)
+            if called and skill not in active:
+                active.append(skill)
+        return tuple(active[:MAX_ACTIVE])
 
 
 def _skill(folder: Path, path: Path) -> Skill:
