@@ -1,7 +1,7 @@
 """Backs up every table of every namespace as they were at one moment, while others go on writing."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -49,8 +49,10 @@ async def back_up(
             tables = await catalogue.tables(connection)
             # All of them first: from here on we hold locks that nobody minds, and need no others.
             namespaces = {table.name: await _namespaces(connection, table) for table in tables if table.guarded}
-            report = _reporter(progress, sum(table.estimate for table in tables))
-            entries = [await _copy(connection, file, table, namespaces.get(table.name), report) for table in tables]
+            total = sum(table.estimate for table in tables)
+            entries = [
+                await _copy(connection, file, table, namespaces.get(table.name), progress, total) for table in tables
+            ]
             # Read last: an id may have been given out since, but none that is in the backup is higher.
             counters = await catalogue.counters(connection, tables)
         manifest = Manifest(
@@ -95,27 +97,21 @@ async def _copy(
     file: BackupWriter,
     table: Table,
     namespaces: list[str] | None,
-    report: Callable[[int], None],
+    progress: Progress | None,
+    total: int,
 ) -> TableEntry:
     with file.table(table.name) as rows:
 
         async def take(data: bytes) -> None:
-            report(rows.write(data))
+            written = rows.write(data)
+            if progress is not None:
+                progress(written, total)
 
-        for query, *values in _queries(table, namespaces):
-            if values:
-                await set_local_namespace(connection, checks.namespace(values[0]))
-            await connection.copy_from_query(query, *values, output=take, timeout=TABLE_SECONDS)
+        if namespaces is None:
+            await connection.copy_from_query(table.rows, output=take, timeout=TABLE_SECONDS)
+        # Row-level security shows one namespace at a time.
+        query = f"{table.rows} where namespace = $1"
+        for namespace in namespaces or ():
+            await set_local_namespace(connection, checks.namespace(namespace))
+            await connection.copy_from_query(query, namespace, output=take, timeout=TABLE_SECONDS)
         return rows.entry(table.name, table.columns)
-
-
-def _queries(table: Table, namespaces: list[str] | None) -> Iterator[tuple[str, ...]]:
-    """One for each namespace where row-level security shows one at a time."""
-    if namespaces is None:
-        yield (table.rows,)
-    for namespace in namespaces or ():
-        yield f"{table.rows} where namespace = $1", namespace
-
-
-def _reporter(progress: Progress | None, total: int) -> Callable[[int], None]:
-    return (lambda rows: None) if progress is None else (lambda rows: progress(rows, total))

@@ -167,7 +167,12 @@ def reading(path: Path) -> Iterator[BackupReader]:
 def _verified(path: Path, file: IO[bytes]) -> BackupReader:
     try:
         archive = zipfile.ZipFile(file)
-        reader = BackupReader(archive, Manifest.model_validate_json(_manifest(archive)))
+        # No more of the manifest than one can be: a few kilobytes of an archive may unpack to gigabytes.
+        with archive.open(MANIFEST) as member:
+            content = member.read(MAX_MANIFEST_BYTES + 1)
+        if len(content) > MAX_MANIFEST_BYTES:
+            raise ValueError("the manifest is too large")
+        reader = BackupReader(archive, Manifest.model_validate_json(content))
         if reader.manifest.format != FORMAT:
             raise Misconfigured(
                 f"{path} has format {reader.manifest.format} and this Recollect knows {FORMAT}: use the Recollect, "
@@ -182,15 +187,6 @@ def _verified(path: Path, file: IO[bytes]) -> BackupReader:
     if not whole:
         raise _damaged(path)
     return reader
-
-
-def _manifest(archive: zipfile.ZipFile) -> bytes:
-    """No more of it than one can be: a few kilobytes of an archive may be gigabytes when they are unpacked."""
-    with archive.open(MANIFEST) as member:
-        content = member.read(MAX_MANIFEST_BYTES + 1)
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise ValueError("the manifest is too large")
-    return content
 
 
 def _damaged(path: Path) -> Invalid:

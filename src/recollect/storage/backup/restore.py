@@ -1,14 +1,13 @@
 """Restores a backup into an empty database: all of it in one transaction, or nothing."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.errors import Conflict, Invalid, Misconfigured
 from recollect.storage import catalogue, migrate
 from recollect.storage.backup.back_up import TABLE_SECONDS, Progress
-from recollect.storage.backup.file import BackupReader, Counter, Manifest, TableEntry, reading
-from recollect.storage.catalogue import Table
+from recollect.storage.backup.file import BackupReader, Manifest, TableEntry, reading
 from recollect.storage.database import Connection, Database
 
 
@@ -83,17 +82,21 @@ async def _fill(connection: Connection, path: Path, file: BackupReader, progress
     for name, table in tables.items():
         await _copy(connection, path, file, entries[name], progress)
         await connection.execute(f"analyze {table.quoted}", timeout=TABLE_SECONDS)
-    await _continue_ids(connection, path, tables, file.manifest.counters)
-    with_giants = await _with_giants(connection) if "giants" in tables else []
+    # New ids go on where the old place stopped.
+    for counter in file.manifest.counters:
+        if counter.table not in tables or counter.column not in tables[counter.table].columns:
+            raise Invalid(
+                f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
+                "Recollect did not write it"
+            )
+        sequence = "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)"
+        await connection.execute(sequence, tables[counter.table].quoted, counter.column, counter.last)
+    with_giants = "select distinct namespace from giants order by namespace"
+    giants = await connection.fetch(with_giants) if "giants" in tables else []
     for table in tables.values():
         if table.guarded:
             await catalogue.force(connection, table)
-    return with_giants
-
-
-async def _with_giants(connection: Connection) -> list[str]:
-    rows = await connection.fetch("select distinct namespace from giants order by namespace")
-    return [row["namespace"] for row in rows]
+    return [row["namespace"] for row in giants]
 
 
 async def _copy(
@@ -101,35 +104,12 @@ async def _copy(
 ) -> None:
     total = file.manifest.rows()
 
-    def told() -> Iterator[bytes]:
+    async def told() -> AsyncIterator[bytes]:
         for data in file.rows(entry.name):
             yield data
             if progress is not None:
                 progress(data.count(b"\n"), total)
 
-    status = await connection.copy_to_table(
-        entry.name, source=_as_stream(told()), columns=entry.columns, timeout=TABLE_SECONDS
-    )
+    status = await connection.copy_to_table(entry.name, source=told(), columns=entry.columns, timeout=TABLE_SECONDS)
     if status != f"COPY {entry.rows}":
         raise Invalid(f"{path} should hold {entry.rows} rows of {entry.name}, but the database took {status}")
-
-
-async def _as_stream(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
-
-
-async def _continue_ids(connection: Connection, path: Path, tables: dict[str, Table], counters: list[Counter]) -> None:
-    """New ids go on where the old place stopped."""
-    for counter in counters:
-        if counter.table not in tables or counter.column not in tables[counter.table].columns:
-            raise Invalid(
-                f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
-                "Recollect did not write it"
-            )
-        await connection.execute(
-            "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)",
-            tables[counter.table].quoted,
-            counter.column,
-            counter.last,
-        )
