@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from recollect.errors import Misconfigured
@@ -16,6 +15,9 @@ from recollect.errors import Misconfigured
 # Accounts that root hands the server to, the first that exists. The administrator makes the first one.
 DEDICATED = "recollect"
 SHARED = "nobody"
+
+# Linux alone changes the rights to files for one thread: os.seteuid() would change those of the whole process.
+_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,14 @@ class Account:
         if not self.is_another:
             yield
             return
-        system = _system()
-        group, user = system.setfsgid(self.gid), system.setfsuid(self.uid)
+        group, user = _LIBC.setfsgid(self.gid), _LIBC.setfsuid(self.uid)
         try:
-            if system.setfsuid(-1) != self.uid:
+            if _LIBC.setfsuid(-1) != self.uid:
                 raise Misconfigured(f"Root may not act as {self.name} here. Run Recollect as an ordinary user.")
             yield
         finally:
-            system.setfsuid(user)
-            system.setfsgid(group)
+            _LIBC.setfsuid(user)
+            _LIBC.setfsgid(group)
 
     def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
         """Run a program of PostgreSQL as this account, from a directory that any account may be in."""
@@ -100,9 +101,3 @@ def clean_environment() -> dict[str, str]:
     """What server processes inherit: no keys of the caller, no PG* variables, no locale of the terminal."""
     loader = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if name in os.environ}
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"} | loader
-
-
-@cache
-def _system() -> ctypes.CDLL:
-    """Linux alone changes the rights to files for one thread: os.seteuid() would change those of the whole process."""
-    return ctypes.CDLL(None)

@@ -77,36 +77,24 @@ def prepare(home: Home) -> Path:
     """Everything `postgres` needs before it can start; answers with the program."""
     programs = _programs(home)
     with home.account.files():
-        _prepare_data(home, programs)
+        private_directory(home.sockets, home.account)
+        for leftover in home.path.glob(f"data{_PARTIAL}*"):
+            # The initdb of a killed client may still be writing into it; what stays now goes at the next start.
+            shutil.rmtree(leftover, ignore_errors=True)
+        version = home.data / "PG_VERSION"
+        if not version.exists():
+            _make_data(home, programs)
+        if (found := version.read_text().strip()) != _MAJOR:
+            raise Misconfigured(
+                f"{home.data} was made by PostgreSQL {found} and this is PostgreSQL {_MAJOR}. Move it away to start "
+                "empty, or set RECOLLECT_DATABASE_URL to a server that can read it."
+            )
+        # A quoted name in a list of directories, which is a quoted string of the configuration file.
+        sockets = str(home.sockets).replace('"', '""').replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
+        sync_method = "syncfs" if _SYNC_WHOLE_FILESYSTEM else "fsync"
+        settings = _SETTINGS.format(port=PORT, sockets=f"'\"{sockets}\"'", sync_method=sync_method)
+        home.write(home.data / "recollect.conf", settings)
     return programs / "postgres"
-
-
-def _prepare_data(home: Home, programs: Path) -> None:
-    private_directory(home.sockets, home.account)
-    for leftover in home.path.glob(f"data{_PARTIAL}*"):
-        # The initdb of a killed client may still be writing into it; what stays now goes at the next start.
-        shutil.rmtree(leftover, ignore_errors=True)
-    version = home.data / "PG_VERSION"
-    if not version.exists():
-        _make_data(home, programs)
-    if (found := version.read_text().strip()) != _MAJOR:
-        raise Misconfigured(
-            f"{home.data} was made by PostgreSQL {found} and this is PostgreSQL {_MAJOR}. Move it away to start empty, "
-            "or set RECOLLECT_DATABASE_URL to a server that can read it."
-        )
-    _write_settings(home)
-
-
-def _write_settings(home: Home) -> None:
-    sync_method = "syncfs" if _SYNC_WHOLE_FILESYSTEM else "fsync"
-    sockets = _quoted(f'"{str(home.sockets).replace(chr(34), chr(34) * 2)}"')
-    text = _SETTINGS.format(port=PORT, sockets=sockets, sync_method=sync_method)
-    home.write(home.data / "recollect.conf", text)
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
-    return f"'{escaped}'"
 
 
 def _make_data(home: Home, programs: Path) -> None:
@@ -125,20 +113,6 @@ def _make_data(home: Home, programs: Path) -> None:
     # One flush of the filesystem is as durable as a thousand fsyncs, and took 0.03 s where they took 3.4 s.
     method = ("--sync-method=syncfs",) if _SYNC_WHOLE_FILESYSTEM else ()
     _run_initdb(home, programs, "-D", partial, "--sync-only", *method)
-    _move_into_place(partial, home)
-
-
-def _run_initdb(home: Home, programs: Path, *arguments: str | Path) -> None:
-    outcome = home.account.run(programs / "initdb", *arguments)
-    if outcome.returncode != 0:
-        last_words = " ".join(outcome.stderr.split()[-60:])
-        raise Unavailable(
-            f"The embedded server's data directory could not be created in {home.path}: {last_words} "
-            "(Fix what it says and start again, or set RECOLLECT_DATABASE_URL to use another server.)"
-        )
-
-
-def _move_into_place(partial: Path, home: Home) -> None:
     try:
         partial.rename(home.data)
     except OSError as problem:
@@ -151,11 +125,24 @@ def _move_into_place(partial: Path, home: Home) -> None:
     os.close(directory)
 
 
+def _run_initdb(home: Home, programs: Path, *arguments: str | Path) -> None:
+    outcome = home.account.run(programs / "initdb", *arguments)
+    if outcome.returncode != 0:
+        last_words = " ".join(outcome.stderr.split()[-60:])
+        raise Unavailable(
+            f"The embedded server's data directory could not be created in {home.path}: {last_words} "
+            "(Fix what it says and start again, or set RECOLLECT_DATABASE_URL to use another server.)"
+        )
+
+
 def _programs(home: Home) -> Path:
     """The wheel's programs, or a copy in the home when the account cannot reach the wheel."""
     original = installation()
-    if not home.account.is_another or _can_run(home, original / "bin"):
+    if not home.account.is_another:
         return original / "bin"
+    with contextlib.suppress(PermissionError):
+        if home.account.run(original / "bin" / "initdb", "--version").returncode == 0:
+            return original / "bin"
     copy = home.path / "server" / importlib.metadata.version(_WHEEL)
     with home.account.files():
         if copy.is_dir():
@@ -165,14 +152,13 @@ def _programs(home: Home) -> Path:
     with tempfile.TemporaryFile() as packed:
         _pack_installation(original, packed)
         with home.account.files():
-            _unpack_installation(packed, copy)
+            for leftover in copy.parent.glob(f"{_PARTIAL}*"):
+                shutil.rmtree(leftover)
+            partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=copy.parent))
+            with tarfile.open(fileobj=packed, mode="r") as tar:
+                tar.extractall(partial, filter="data")
+            partial.rename(copy)
     return copy / _PACKAGE / _INSTALLATION / "bin"
-
-
-def _can_run(home: Home, programs: Path) -> bool:
-    with contextlib.suppress(PermissionError):
-        return home.account.run(programs / "initdb", "--version").returncode == 0
-    return False
 
 
 def _pack_installation(original: Path, packed: BinaryIO) -> None:
@@ -191,13 +177,3 @@ def _readable(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """The caller's umask may have closed the original; the home around the copy is private anyway."""
     member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
     return member
-
-
-def _unpack_installation(packed: BinaryIO, copy: Path) -> None:
-    """Unpack under a temporary name, then rename."""
-    for leftover in copy.parent.glob(f"{_PARTIAL}*"):
-        shutil.rmtree(leftover)
-    partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=copy.parent))
-    with tarfile.open(fileobj=packed, mode="r") as tar:
-        tar.extractall(partial, filter="data")
-    partial.rename(copy)

@@ -72,10 +72,18 @@ def prepare(path: Path) -> Home:
     try:
         path = without_links(path)
         account = account_for(path)
-        if account.is_another:
-            _require_way_in(path, account)
+        # Directories on the way are not ours, so they are never opened up: say which one is closed.
+        for parent in reversed(path.parents) if account.is_another else ():
+            if parent.exists() and not may_enter(parent.stat(), account.uid, account.gid):
+                raise Misconfigured(
+                    f"PostgreSQL does not run as root, and the account it runs as ({account.name}) may not enter "
+                    f"{parent}, which leads to {path}. {_ELSEWHERE}"
+                )
         with descend(path, 0o755 if account.is_another else 0o700) as descriptor:
-            _require_home_or_empty(path, descriptor)
+            # Changing the mode or the owner of somebody's directory full of other things would be a disaster.
+            entries = set(os.listdir(descriptor)) - {_MOUNT_POINT_LITTER}  # noqa: PTH208  # no path can stand for it
+            if entries and _LEASES not in entries:
+                raise Misconfigured(f"{path} holds other files and is not a home of Recollect. {_ELSEWHERE}")
             _close_to_others(path, descriptor, account)
     except OSError as problem:
         raise Misconfigured(f"The embedded server cannot use {path}: {problem.strerror}. {_ELSEWHERE}") from problem
@@ -104,20 +112,3 @@ def _close_to_others(path: Path, descriptor: int, account: Account) -> None:
     if owner != account.uid:
         os.fchown(descriptor, account.uid, account.gid)
     os.fchmod(descriptor, 0o700)
-
-
-def _require_way_in(path: Path, account: Account) -> None:
-    """Directories on the way are not ours, so they are never opened up: say which one is closed."""
-    for parent in reversed(path.parents):
-        if parent.exists() and not may_enter(parent.stat(), account.uid, account.gid):
-            raise Misconfigured(
-                f"PostgreSQL does not run as root, and the account it runs as ({account.name}) may not enter {parent}, "
-                f"which leads to {path}. {_ELSEWHERE}"
-            )
-
-
-def _require_home_or_empty(path: Path, descriptor: int) -> None:
-    """Changing the mode or the owner of somebody's directory full of other things would be a disaster."""
-    entries = set(os.listdir(descriptor)) - {_MOUNT_POINT_LITTER}
-    if entries and _LEASES not in entries:
-        raise Misconfigured(f"{path} holds other files and is not a home of Recollect. {_ELSEWHERE}")

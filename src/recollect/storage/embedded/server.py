@@ -93,7 +93,9 @@ def _wait_for_answer(home: Home) -> _Answer:
 def _launch_supervisor(home: Home, supervision: FileLock) -> None:
     """Hand the lock on supervision over to a process of its own, which outlives this one; see reaper.py."""
     postgres = cluster.prepare(home)
-    _rotate_log(home)
+    with home.account.files():
+        if home.log.exists() and home.log.stat().st_size > _LOG_BYTES:
+            home.log.replace(home.log.with_name(f"{home.log.name}.1"))
     account = (home.account.uid, home.account.gid) if home.account.is_another else ()
     log = home.open(home.log, os.O_APPEND)
     leases = home.open_leases()
@@ -153,12 +155,6 @@ async def _furnish(home: Home) -> None:
         await connection.execute("alter extension vector update")
     finally:
         await connection.close()
-
-
-def _rotate_log(home: Home) -> None:
-    with home.account.files():
-        if home.log.exists() and home.log.stat().st_size > _LOG_BYTES:
-            home.log.replace(home.log.with_name(f"{home.log.name}.1"))
 
 
 def _last_words(home: Home) -> str:

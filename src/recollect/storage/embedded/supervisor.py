@@ -79,9 +79,13 @@ class Keeper:
             server.wait()
             if server.came_up():
                 delay, failing_since = _FIRST_DELAY_SECONDS, time.monotonic()
-            elif time.monotonic() - failing_since > self._patience():
-                say("the server does not come up; giving up")
-                return
+            else:
+                said = os.pread(sys.stderr.fileno(), 65536, self._log_before)
+                busy = any(words in said for words in _STILL_BUSY)
+                patience = BUSY_PATIENCE_SECONDS if busy else _FAILURE_PATIENCE_SECONDS
+                if time.monotonic() - failing_since > patience:
+                    say("the server does not come up; giving up")
+                    return
             if not self._stopping.is_set():
                 say(f"the server (PID {server.pid}) has ended; starting it again")
             self._stopping.wait(delay)
@@ -103,7 +107,8 @@ class Keeper:
         with self._guard:
             if self._stopping.is_set():
                 return None
-            left_behind = _left_behind(self._data)
+            lines = _postmaster_file(self._data)
+            left_behind = int(lines[0]) if lines and lines[0].isdigit() else None
             if left_behind is not None and serves(left_behind, self._data):
                 self._server = Server(left_behind, self._data)
             else:
@@ -111,21 +116,26 @@ class Keeper:
             return self._server
 
     def _launch(self, left_behind: int | None) -> Server:
-        _remove_empty_lock_files(self._data, self._sockets)
+        # A server killed in the instant between making its lock file and filling it leaves one that blocks every start.
+        for path in (self._data / "postmaster.pid", *self._sockets.glob(".s.PGSQL.*.lock")):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_size == 0:
+                    path.unlink()
         environment = dict(os.environ)
         if left_behind is not None:
             # The number in the lock file belongs to a zombie or, after a reboot, to somebody else. PostgreSQL would
             # take either for a live server, except where it is told that the number is its own ancestor's. Its
             # second check, that nobody uses the old shared memory, stays in force.
             environment["PG_GRANDPARENT_PID"] = str(left_behind)
-            _end_orphans(self._data)
+            # Processes of a killed server hold its memory until they notice, and one that is busy with a query does
+            # not. Elsewhere than on Linux they are waited for.
+            processes = (int(process.name) for process in Path("/proc").glob("[1-9]*"))
+            for orphan in (process for process in processes if serves(process, self._data)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(orphan, signal.SIGQUIT)
         self._log_before = os.fstat(sys.stderr.fileno()).st_size
         child = subprocess.Popen([self._postgres, "-D", self._data], env=environment, start_new_session=True)
         return Server(child.pid, self._data, child)
-
-    def _patience(self) -> float:
-        said = os.pread(sys.stderr.fileno(), 65536, self._log_before)
-        return BUSY_PATIENCE_SECONDS if any(words in said for words in _STILL_BUSY) else _FAILURE_PATIENCE_SECONDS
 
 
 def serves(pid: int, data: Path) -> bool:
@@ -155,43 +165,16 @@ def _postmaster_file(data: Path) -> list[str]:
     return []
 
 
-def _left_behind(data: Path) -> int | None:
-    lines = _postmaster_file(data)
-    return int(lines[0]) if lines and lines[0].isdigit() else None
-
-
-def _end_orphans(data: Path) -> None:
-    """Processes of a killed server hold its memory until they notice, and one that is busy with a query does not.
-
-    Elsewhere than on Linux they are waited for.
-    """
-    for process in Path("/proc").glob("[1-9]*"):
-        if serves(int(process.name), data):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(process.name), signal.SIGQUIT)
-
-
-def _remove_empty_lock_files(data: Path, sockets: Path) -> None:
-    """A server killed in the instant between making its lock file and filling it leaves one that blocks every start."""
-    for path in (data / "postmaster.pid", *sockets.glob(".s.PGSQL.*.lock")):
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_size == 0:
-                path.unlink()
-
-
-def _become(uid: int, gid: int) -> None:
-    os.setgroups([])
-    os.setgid(gid)
-    os.setuid(uid)
-
-
 def main(supervision: str, leases: str, postgres: str, data: str, sockets: str, *account: str) -> None:
     """Supervise until the last lease is gone, somebody says SIGTERM, or the server cannot be kept up."""
     if os.fork():
         os._exit(0)  # the client reaps this one at once; the child belongs to nobody
     os.umask(0o077)
     if account:
-        _become(int(account[0]), int(account[1]))
+        uid, gid = map(int, account)
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
     reasons, reason = os.pipe()
     keeper = Keeper(Path(postgres), Path(data), Path(sockets))
 
