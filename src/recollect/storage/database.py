@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Literal, Self
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Self, cast
 
 import asyncpg
 
@@ -102,22 +102,29 @@ class Database:
         cls, target: Mapping[str, Any], *, pooling: Pooling = "session", connections: int = 10, timeout: float = 30.0
     ) -> Self:
         """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database."""
-        with translated("connect"), _usable_target():
-            pool = await asyncpg.create_pool(
-                **target,
-                # asyncpg would keep up a minimum by itself, and log a traceback for every try while the server is away.
-                min_size=0,
-                max_size=connections,
-                timeout=timeout,
-                command_timeout=timeout,
-                max_inactive_connection_lifetime=MAX_IDLE_SECONDS,
-                # Behind a transaction pooler the next statement may meet another server, which knows no prepared ones.
-                statement_cache_size=0 if pooling == "transaction" else 1024,
-                connection_class=Connection,
-                init=_prepare_connection,
-            )
-            # The first connection proves the address.
-            await pool.release(await pool.acquire())
+        with translated("connect"):
+            try:
+                pool = await asyncpg.create_pool(
+                    **target,
+                    # asyncpg would keep up a minimum, and log a traceback for every try while the server is away.
+                    min_size=0,
+                    max_size=connections,
+                    timeout=timeout,
+                    command_timeout=timeout,
+                    max_inactive_connection_lifetime=MAX_IDLE_SECONDS,
+                    # Behind a transaction pooler the next statement may meet a server that knows no prepared ones.
+                    statement_cache_size=0 if pooling == "transaction" else 1024,
+                    connection_class=Connection,
+                    init=_prepare_connection,
+                )
+                # The first connection proves the address.
+                await pool.release(await pool.acquire())
+            except ValueError:
+                # asyncpg refuses a malformed address with errors that may quote a part of its password.
+                raise Misconfigured(
+                    "RECOLLECT_DATABASE_URL, or its TLS options, cannot be used: "
+                    "it must look like postgresql://user:password@host:5432/database, with special characters escaped"
+                ) from None
         return cls(pool, pooling, timeout)
 
     async def close(self) -> None:
@@ -228,25 +235,13 @@ class Database:
             return True
 
 
-@contextmanager
-def _usable_target() -> Iterator[None]:
-    """asyncpg refuses a malformed address with errors that may quote a part of its password."""
-    try:
-        yield
-    except ValueError:
-        raise Misconfigured(
-            "RECOLLECT_DATABASE_URL, or its TLS options, cannot be used: "
-            "it must look like postgresql://user:password@host:5432/database, with special characters escaped"
-        ) from None
-
-
 async def _prepare_connection(connection: Any) -> None:
     for kind in ("json", "jsonb"):
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
 
 
 async def _remember_namespace(connection: Connection, namespace: str) -> None:
-    own = _underlying(connection)
+    own: Connection = cast(Any, connection)._con  # ours, behind the pool's proxy
     if own.namespace != namespace:
         # Forgotten first: a caller that is cancelled in between cannot know what the server has set.
         own.namespace = None
@@ -259,8 +254,3 @@ async def set_local_namespace(connection: Connection, namespace: str) -> None:
     """SET takes no parameters, and it must be SET: Citus hands only that on to its workers. The name is checked."""
     with translated("set namespace"):
         await connection.execute(f"set local recollect.namespace = '{namespace}'")
-
-
-def _underlying(connection: Any) -> Connection:
-    own: Connection = connection._con
-    return own

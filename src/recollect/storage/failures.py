@@ -20,6 +20,12 @@ _BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
     "57": Unavailable,
 }
 
+# What a caller can act on; which statement it was is in the note of the error, for tracebacks.
+_PLAIN = {
+    "23503": "A record of {table} refers to something that is not stored here",
+    "23505": "Another record of {table} already has this place",
+}
+
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
@@ -27,7 +33,15 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except asyncpg.PostgresError as problem:
-        failure = _category(problem)(_sentence(what, problem))
+        category = _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
+        if problem.sqlstate in _PLAIN:
+            sentence = _PLAIN[problem.sqlstate].format(table=problem.table_name or "this kind")
+        elif category is Invalid:
+            sentence = f"The database cannot store a value that was given: {problem.args[0]} ({problem.sqlstate})"
+        else:
+            reason = problem.args[0] if problem.args else "no reason given"
+            sentence = f"The database refused {what}: {reason} ({problem.sqlstate})"
+        failure = category(sentence)
         failure.add_note(f"In the statement {what}")
         raise failure from problem
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
@@ -43,22 +57,3 @@ def translated(what: str) -> Iterator[None]:
         raise Unavailable(
             f"The database cannot be reached: {reason}. Is it running, and is RECOLLECT_DATABASE_URL right?"
         ) from problem
-
-
-def _category(problem: asyncpg.PostgresError) -> type[RecollectError]:
-    return _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
-
-
-# What a caller can act on; which statement it was is in the note of the error, for tracebacks.
-_PLAIN = {
-    "23503": "A record of {table} refers to something that is not stored here",
-    "23505": "Another record of {table} already has this place",
-}
-
-
-def _sentence(what: str, problem: asyncpg.PostgresError) -> str:
-    if problem.sqlstate in _PLAIN:
-        return _PLAIN[problem.sqlstate].format(table=problem.table_name or "this kind")
-    if _category(problem) is Invalid:
-        return f"The database cannot store a value that was given: {problem.args[0]} ({problem.sqlstate})"
-    return f"The database refused {what}: {problem.args[0] if problem.args else 'no reason given'} ({problem.sqlstate})"

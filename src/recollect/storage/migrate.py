@@ -70,9 +70,24 @@ async def apply(connection: Connection, migration: Migration) -> None:
 
 
 async def prepare(database: Database) -> ServerVersions:
-    """Check the server, and give the database the extension that the schema needs."""
+    """Check the server, and give the database the extension that the schema needs, or say who must run what."""
     async with database.unscoped() as connection:
-        await _ensure_pgvector(connection)
+        if not await connection.fetchval("select exists (select from pg_extension where extname = 'vector')"):
+            name = await connection.fetchval("select current_database()")
+            available = "select exists (select from pg_available_extensions where name = 'vector')"
+            if not await connection.fetchval(available):
+                raise Misconfigured(
+                    "pgvector is not installed on the database server. Its administrator must install the package for "
+                    f"this PostgreSQL version, then run in the database {name}: CREATE EXTENSION vector;"
+                )
+            await take_turns(connection)
+            try:
+                await connection.execute("create extension if not exists vector")
+            except asyncpg.InsufficientPrivilegeError as problem:
+                raise Misconfigured(
+                    f"The database {name} does not have the extension pgvector, and this role may not create it. "
+                    f"A superuser must run in {name}: CREATE EXTENSION vector;"
+                ) from problem
     return await check_server(database)
 
 
@@ -101,26 +116,6 @@ async def check_server(database: Database) -> ServerVersions:
             "Update the package on the server, then run, as the owner of the extension: ALTER EXTENSION vector UPDATE;"
         )
     return ServerVersions(row["postgres"].split(" ")[0], row["pgvector"])
-
-
-async def _ensure_pgvector(connection: Connection) -> None:
-    """Create the extension if it is missing, or say which statement to run and who must."""
-    if await connection.fetchval("select exists (select from pg_extension where extname = 'vector')"):
-        return
-    database = await connection.fetchval("select current_database()")
-    if not await connection.fetchval("select exists (select from pg_available_extensions where name = 'vector')"):
-        raise Misconfigured(
-            "pgvector is not installed on the database server. Its administrator must install the package for this "
-            f"PostgreSQL version, then run in the database {database}: CREATE EXTENSION vector;"
-        )
-    await take_turns(connection)
-    try:
-        await connection.execute("create extension if not exists vector")
-    except asyncpg.InsufficientPrivilegeError as problem:
-        raise Misconfigured(
-            f"The database {database} does not have the extension pgvector, and this role may not create it. "
-            f"A superuser must run in {database}: CREATE EXTENSION vector;"
-        ) from problem
 
 
 async def take_turns(connection: Connection) -> None:

@@ -27,7 +27,12 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
             target = {"dsn": settings.database_url.get_secret_value()}
         else:
             home = settings.data_dir or embedded.default_home()
-            lease = await _leased(home)
+            taking = _Taking(home)
+            try:
+                lease = await tasks.in_thread(taking.run)
+            except asyncio.CancelledError:
+                taking.give_up()
+                raise
             resources.callback(lease.release)
             target = lease.connection.target
         database = await Database.open(
@@ -40,18 +45,8 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
         yield database
 
 
-async def _leased(home: Path) -> embedded.Lease:
-    """A lease, taken in a thread; a caller that is cancelled meanwhile must not leave it taken."""
-    taking = _Taking(home)
-    try:
-        return await tasks.in_thread(taking.run)
-    except asyncio.CancelledError:
-        taking.give_up()
-        raise
-
-
 class _Taking:
-    """A lease that somebody waits for, or does no more."""
+    """A lease taken in a thread; a caller that is cancelled meanwhile gives up, and does not leave it taken."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
