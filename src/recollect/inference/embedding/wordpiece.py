@@ -1,7 +1,6 @@
 """WordPiece: text to the token ids of bert-base-uncased, the vocabulary of the local embedding model."""
 
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -30,28 +29,17 @@ def encode(text: str) -> list[int]:
     """The ids to give to the model: [CLS], at most 254 of the text's tokens, [SEP]."""
     vocabulary = _vocabulary()
     ids = [vocabulary[CLS]]
-    for token in _tokens(text):
-        if len(ids) == MAX_TOKENS - 1:
+    for word in words(text):
+        if len(ids) >= MAX_TOKENS - 1:
             break
-        ids.append(token)
-    ids.append(vocabulary[SEP])
-    return ids
+        # A long word does not go through the cache, which would keep the whole of it.
+        ids += (vocabulary[UNKNOWN],) if len(word) > MAX_WORD_CHARACTERS else _cached_pieces(word)
+    return [*ids[: MAX_TOKENS - 1], vocabulary[SEP]]
 
 
 def words(text: str) -> list[str]:
     """The text in lower case without accents, split at spaces, punctuation and ideographs."""
     return text.translate(_FOLDED).split()
-
-
-def _tokens(text: str) -> Iterator[int]:
-    for word in words(text):
-        yield from _pieces(word)
-
-
-def _pieces(word: str) -> tuple[int, ...]:
-    if len(word) > MAX_WORD_CHARACTERS:  # before the cache, which would keep the whole word
-        return (_vocabulary()[UNKNOWN],)
-    return _cached_pieces(word)
 
 
 @lru_cache(CACHED_WORDS)
@@ -80,32 +68,30 @@ def _vocabulary() -> dict[str, int]:
 
 
 class _Folded(dict[int, str]):
-    """A table for `str.translate` that works each character out when it is first met."""
-
-    def __missing__(self, code: int) -> str:
-        folded = _fold(chr(code))
-        if len(self) < CACHED_CHARACTERS:
-            self[code] = folded
-        return folded
-
-
-def _fold(character: str) -> str:
-    """What a character becomes.
+    """A table for `str.translate` that works each character out when it is first met.
 
     Decomposing one character at a time leaves out Unicode's reordering of marks. That reorders no token:
     nearly all such marks are dropped here, and no token of the vocabulary contains one of the others.
     """
-    if character in "\t\n\r":  # the only controls that separate words; other spaces pass, and `split` knows them
-        return " "
-    if character == "\N{REPLACEMENT CHARACTER}" or unicodedata.category(character) in DROPPED:
-        return ""
-    parts = (part.lower() for part in unicodedata.normalize("NFD", character) if unicodedata.category(part) != "Mn")
-    folded = "".join(f" {part} " if _is_punctuation(part) else part for part in parts)
-    return f" {folded} " if any(ord(character) in block for block in IDEOGRAPHS) else folded
 
-
-def _is_punctuation(character: str) -> bool:
-    return character in ASCII_SYMBOLS or unicodedata.category(character).startswith("P")
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in "\t\n\r":  # the only controls that separate words; other spaces pass, and `split` knows them
+            folded = " "
+        elif character == "\N{REPLACEMENT CHARACTER}" or unicodedata.category(character) in DROPPED:
+            folded = ""
+        else:
+            decomposed = unicodedata.normalize("NFD", character)
+            parts = (part.lower() for part in decomposed if unicodedata.category(part) != "Mn")
+            folded = "".join(
+                f" {part} " if part in ASCII_SYMBOLS or unicodedata.category(part).startswith("P") else part
+                for part in parts
+            )
+            if any(code in block for block in IDEOGRAPHS):
+                folded = f" {folded} "
+        if len(self) < CACHED_CHARACTERS:
+            self[code] = folded
+        return folded
 
 
 _FOLDED = _Folded()
