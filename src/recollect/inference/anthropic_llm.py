@@ -40,7 +40,12 @@ class AnthropicWriter:
         message = await self._guard.ask(
             prompt.namespace, prompt.feature, most, seconds, lambda: self._request(client, prompt, options)
         )
-        return self._text(message, prompt.max_tokens)
+        if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
+        text = "".join(block.text for block in message.content if block.type == "text")
+        if message.stop_reason == "refusal" or not text:
+            raise Unavailable(f"{self.model_id} declined to answer")
+        return text
 
     async def _request(self, client: AsyncAnthropic, prompt: Prompt, options: dict[str, Any]) -> tuple[Message, Tokens]:
         with self._sdk.translated():
@@ -56,11 +61,3 @@ class AnthropicWriter:
         used = message.usage
         read = used.input_tokens + (used.cache_creation_input_tokens or 0) + (used.cache_read_input_tokens or 0)
         return message, Tokens(read, used.output_tokens)
-
-    def _text(self, message: Message, max_tokens: int) -> str:
-        if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens")
-        text = "".join(block.text for block in message.content if block.type == "text")
-        if message.stop_reason == "refusal" or not text:
-            raise Unavailable(f"{self.model_id} declined to answer")
-        return text

@@ -1,6 +1,7 @@
 """What can go wrong with a provider, in our own words; nothing here repeats a key or what was sent."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -105,13 +106,8 @@ def _pause(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after")
     if value is None:
         return None
-    try:
+    with suppress(ValueError):
         return max(float(value), 0.0)
-    except ValueError:
-        return _until(value)
-
-
-def _until(value: str) -> float | None:
     try:
         moment = parsedate_to_datetime(value)
     except ValueError:

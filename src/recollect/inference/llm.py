@@ -125,7 +125,20 @@ class WrittenLlm:
 
     async def complete_as(self, prompt: Prompt, shape: type[M]) -> M:
         async with self._in_time(prompt):
-            return await self._complete_as(prompt, shape)
+            schema = strict_schema(shape)
+            # Said in words too: not every server that is called compatible enforces a schema.
+            asked = replace(prompt, system=f"{prompt.system}\n\n{_AS_JSON}{json.dumps(schema)}".strip())
+            try:
+                return _parsed(await self._shaped(asked, schema), shape)
+            except ValidationError as problem:
+                again = replace(asked, user=asked.user + _AGAIN.format(fault=_fault(problem)))
+            try:
+                return _parsed(await self._shaped(again, schema), shape)
+            except ValidationError as problem:
+                raise Unavailable(
+                    f"{self.model_id} answered twice in an invalid form ({_fault(problem)}). "
+                    "Try again, or choose another model."
+                ) from None
 
     @asynccontextmanager
     async def _in_time(self, prompt: Prompt) -> AsyncIterator[None]:
@@ -135,22 +148,6 @@ class WrittenLlm:
                 yield
         except TimeoutError:
             raise Unavailable(f"{self.model_id} did not answer within {seconds:g} s. Try again later.") from None
-
-    async def _complete_as(self, prompt: Prompt, shape: type[M]) -> M:
-        schema = strict_schema(shape)
-        # Said in words too: not every server that is called compatible enforces a schema.
-        asked = replace(prompt, system=f"{prompt.system}\n\n{_AS_JSON}{json.dumps(schema)}".strip())
-        try:
-            return _parsed(await self._shaped(asked, schema), shape)
-        except ValidationError as problem:
-            again = replace(asked, user=asked.user + _AGAIN.format(fault=_fault(problem)))
-        try:
-            return _parsed(await self._shaped(again, schema), shape)
-        except ValidationError as problem:
-            raise Unavailable(
-                f"{self.model_id} answered twice in an invalid form ({_fault(problem)}). "
-                "Try again, or choose another model."
-            ) from None
 
     async def _shaped(self, prompt: Prompt, schema: dict[str, Any]) -> str:
         if self._refused_schema.are_fresh:
@@ -202,15 +199,11 @@ def _strict(node: Any) -> Any:
 
 
 def _parsed(answer: str, shape: type[M]) -> M:
-    return shape.model_validate_json(_without_fence(answer), strict=True)
-
-
-def _without_fence(answer: str) -> str:
-    """Some models wrap JSON in a Markdown fence whatever they are told."""
     text = answer.strip()
+    # Some models wrap JSON in a Markdown fence whatever they are told.
     if text.startswith("```") and text.endswith("```") and "\n" in text:
-        return text[text.index("\n") + 1 : -3]
-    return text
+        text = text[text.index("\n") + 1 : -3]
+    return shape.model_validate_json(text, strict=True)
 
 
 def _fault(problem: ValidationError) -> str:

@@ -28,7 +28,10 @@ class OpenAiWriter:
         self._model = model
 
     async def write(self, prompt: Prompt, seconds: float, schema: dict[str, Any] | None = None) -> str:
-        options: dict[str, Any] = {} if schema is None else {"response_format": _format(schema)}
+        options: dict[str, Any] = {}
+        if schema is not None:
+            shape = {"name": "answer", "schema": schema, "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
         if prompt.temperature is not None:
             options["temperature"] = prompt.temperature
         options["timeout"] = one_try(seconds)
@@ -37,7 +40,12 @@ class OpenAiWriter:
         completion = await self._guard.ask(
             prompt.namespace, prompt.feature, most, seconds, lambda: self._request(client, prompt, options, most)
         )
-        return self._text(completion, prompt.max_tokens)
+        choice = completion.choices[0]
+        if choice.finish_reason == "length":
+            raise LimitReached(f"The answer of {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
+        if not choice.message.content:
+            raise Unavailable(f"{self.model_id} declined to answer")
+        return choice.message.content
 
     async def _request(
         self, client: AsyncOpenAI, prompt: Prompt, options: dict[str, Any], most: int
@@ -57,15 +65,3 @@ class OpenAiWriter:
         if used is None:
             return completion, Tokens(most - prompt.max_tokens, prompt.max_tokens)
         return completion, Tokens(used.prompt_tokens, used.completion_tokens)
-
-    def _text(self, completion: ChatCompletion, max_tokens: int) -> str:
-        choice = completion.choices[0]
-        if choice.finish_reason == "length":
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {max_tokens:,} tokens")
-        if not choice.message.content:
-            raise Unavailable(f"{self.model_id} declined to answer")
-        return choice.message.content
-
-
-def _format(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}

@@ -70,14 +70,11 @@ class Providers:
 
     def _guard(self, model_id: str, limits: Limits, silences_to_open: int = FAILURES_TO_OPEN) -> Guard:
         if model_id not in self._guards:
-            pace = Pace(self._served(model_id), limits, self._turns, self._clock)
+            # The same name at another address has limits of its own.
+            served, address = model_id, self._addresses[model_id.partition(":")[0]]
+            if address is not None:
+                host = urlsplit(address).netloc.rpartition("@")[2]  # what is before it may be a password
+                served = f"{model_id} at {host}"
+            pace = Pace(served, limits, self._turns, self._clock)
             self._guards[model_id] = Guard(model_id, pace, self._meter, self._clock, silences_to_open)
         return self._guards[model_id]
-
-    def _served(self, model_id: str) -> str:
-        """A model and where it is served: the same name at another address has limits of its own."""
-        address = self._addresses[model_id.partition(":")[0]]
-        if address is None:
-            return model_id
-        host = urlsplit(address).netloc.rpartition("@")[2]  # what is before it may be a password
-        return f"{model_id} at {host}"

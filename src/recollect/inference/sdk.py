@@ -69,7 +69,12 @@ class Sdk:
         try:
             yield
         except sdk.APIStatusError as problem:
-            said = f"{getattr(problem, 'code', None) or ''} {_sentence(problem)}".strip()
+            # The provider's own sentence, if the answer has one in the documented place.
+            body = problem.body if isinstance(problem.body, dict) else {}
+            error = body.get("error", body)
+            message = error.get("message") if isinstance(error, dict) else None
+            sentence = message if isinstance(message, str) and message else str(problem.message)
+            said = f"{getattr(problem, 'code', None) or ''} {sentence}".strip()
             headers = problem.response.headers
             raise self._provider.status(problem.status_code, headers, said, self._account.secret()) from None
         except sdk.APITimeoutError as problem:
@@ -89,14 +94,6 @@ class Sdk:
         """Let go of connections."""
         if self._client is not None:
             await self._client.close()
-
-
-def _sentence(problem: Any) -> str:
-    """The provider's own sentence, if the answer has one in the documented place."""
-    body = problem.body if isinstance(problem.body, dict) else {}
-    error = body.get("error", body)
-    said = error.get("message") if isinstance(error, dict) else None
-    return said if isinstance(said, str) and said else str(problem.message)
 
 
 def _import(package: str) -> ModuleType:

@@ -44,7 +44,14 @@ class Breaker:
 
         Gives whether this is the one that tries a half-open circuit.
         """
-        trying = self._enter()
+        trying = self._opened_at is not None
+        if trying:
+            if self._left() > 0 or self._trying:
+                raise Unavailable(
+                    f"{self._name} failed {self._failures} times in a row and is not asked for now. "
+                    f"Try again in {max(self._left(), 1.0):.0f} s."
+                )
+            self._trying = True
         try:
             yield trying
         finally:
@@ -60,30 +67,12 @@ class Breaker:
         except Throttled:
             raise
         except Transient as problem:
-            self._failed(trying, problem)
+            if self._opened_at is None or trying:
+                self._failures += 1
+                self._silences += isinstance(problem, Silent)
+                if trying or self._failures >= FAILURES_TO_OPEN or self._silences >= self._silences_to_open:
+                    self._opened_at = self._clock.now()
             raise
-        else:
-            self._succeeded(trying, began)
-
-    def _enter(self) -> bool:
-        if self._opened_at is None:
-            return False
-        if self._left() > 0 or self._trying:
-            raise Unavailable(
-                f"{self._name} failed {self._failures} times in a row and is not asked for now. "
-                f"Try again in {max(self._left(), 1.0):.0f} s."
-            )
-        self._trying = True
-        return True
-
-    def _failed(self, trying: bool, problem: Transient) -> None:
-        if self._opened_at is None or trying:
-            self._failures += 1
-            self._silences += isinstance(problem, Silent)
-            if trying or self._failures >= FAILURES_TO_OPEN or self._silences >= self._silences_to_open:
-                self._opened_at = self._clock.now()
-
-    def _succeeded(self, trying: bool, began: float) -> None:
         # One that began before the circuit opened says nothing about now.
         if self._opened_at is None or trying or began > self._opened_at:
             self._failures = self._silences = 0

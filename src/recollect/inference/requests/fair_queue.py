@@ -21,24 +21,20 @@ class FairQueue:
     @asynccontextmanager
     async def front(self, namespace: str, arrival: int) -> AsyncIterator[None]:
         """Be at the front for the length of the block."""
-        await self._reach(namespace, arrival)
+        if self._taken:
+            called = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting.setdefault(namespace, []), (arrival, next(self._numbers), called))
+            try:
+                await called
+            except asyncio.CancelledError:
+                if not called.cancelled():
+                    self._pass_on()
+                raise
+        self._taken = True
         try:
             yield
         finally:
             self._pass_on()
-
-    async def _reach(self, namespace: str, arrival: int) -> None:
-        if not self._taken:
-            self._taken = True
-            return
-        called = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting.setdefault(namespace, []), (arrival, next(self._numbers), called))
-        try:
-            await called
-        except asyncio.CancelledError:
-            if not called.cancelled():
-                self._pass_on()
-            raise
 
     def _pass_on(self) -> None:
         while self._waiting:

@@ -42,13 +42,11 @@ class Retry:
                     raise
                 failures += not isinstance(problem, Throttled)
                 repeats += 1
-                pause = self._pause(repeats, problem.retry_after)
+                if problem.retry_after is not None:
+                    pause = problem.retry_after + self._chance() * SPREAD_SECONDS
+                else:
+                    longest = min(FIRST_PAUSE_SECONDS * float(2 ** (repeats - 1)), LONGEST_PAUSE_SECONDS)
+                    pause = longest * (0.5 + self._chance() / 2)
                 if failures == ATTEMPTS or self._clock.now() + pause >= until:
                     raise
                 await self._clock.sleep(pause)
-
-    def _pause(self, repeats: int, retry_after: float | None) -> float:
-        if retry_after is not None:
-            return retry_after + self._chance() * SPREAD_SECONDS
-        longest = min(FIRST_PAUSE_SECONDS * float(2 ** (repeats - 1)), LONGEST_PAUSE_SECONDS)
-        return longest * (0.5 + self._chance() / 2)
