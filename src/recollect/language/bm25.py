@@ -1,7 +1,7 @@
 """BM25 as numbers PostgreSQL can keep: saturated weights, inverse document frequency, and terms as hashes."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -58,18 +58,13 @@ def sparse_text(weights: Mapping[str, float]) -> str:
     """Weights by term as pgvector's `sparsevec` reads them; terms that share a dimension are summed."""
     values = dict(zip(map(dimension, weights), weights.values(), strict=True))
     if len(values) < len(weights):
-        values = _summed(weights)
+        values = dict.fromkeys(values, 0.0)
+        for term, weight in weights.items():
+            values[dimension(term)] += weight
     # Most terms stand once in a passage and weigh the same: each distinct weight is written out once.
     written = {value: f"{value:.8g}" for value in set(values.values())}
     elements = ",".join([f"{index}:{written[values[index]]}" for index in sorted(values)])
     return f"{{{elements}}}/{DIMENSIONS}"
-
-
-def _summed(weights: Mapping[str, float]) -> dict[int, float]:
-    values: defaultdict[int, float] = defaultdict(float)
-    for term, weight in weights.items():
-        values[dimension(term)] += weight
-    return values
 
 
 @lru_cache(_CACHED_TERMS)

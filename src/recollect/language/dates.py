@@ -68,16 +68,15 @@ def dates_named(question: str) -> list[NamedDate]:
     """The dates that a question names. Relative ones ("last week") are not read."""
     dates: list[NamedDate] = []
     for form in _FORMS:
-        dates.extend(date for match in form.finditer(question) if (date := _date(match)).exists())
+        for match in form.finditer(question):
+            said = match.groupdict()
+            year, month, number, day = (said.get(part) for part in ("year", "month", "number", "day"))
+            date = NamedDate(
+                year=int(year) if year else None,
+                month=_MONTHS[month.lower()] if month else int(number) if number else None,
+                day=int(day) if day else None,
+            )
+            if date.exists():
+                dates.append(date)
         question = form.sub(" ", question)
     return dates
-
-
-def _date(match: re.Match[str]) -> NamedDate:
-    said = match.groupdict()
-    year, month, number, day = (said.get(part) for part in ("year", "month", "number", "day"))
-    return NamedDate(
-        year=int(year) if year else None,
-        month=_MONTHS[month.lower()] if month else int(number) if number else None,
-        day=int(day) if day else None,
-    )

@@ -1,7 +1,7 @@
 """Facts: the names, numbers and dates of a text, which a shorter one should keep."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -48,7 +48,17 @@ class Mention:
 
 def known_names(texts: Iterable[str]) -> frozenset[str]:
     """Words that have a capital letter where a sentence does not begin: elsewhere, too, they are names."""
-    return frozenset(_key(word) for text in texts for word, at in _capitals(text) if not _begins_sentence(text, at))
+    names: set[str] = set()
+    for text in texts:
+        for match in _WORD.finditer(text):
+            word, at = match.group(), match.start()
+            if not word[0].isupper() or len(word) == 1 or (key := _key(word)) in _NO_NAMES:
+                continue
+            while at and text[at - 1] in _MARKUP:
+                at -= 1
+            if at and text[at - 1] not in _SENTENCE_BEGINS_AFTER:
+                names.add(key)
+    return frozenset(names)
 
 
 def mentions(text: str, names: frozenset[str]) -> list[Mention]:
@@ -82,35 +92,18 @@ def _key(word: str) -> str:
     return _POSSESSIVE.sub("", word).casefold()
 
 
-def _capitals(text: str) -> Iterator[tuple[str, int]]:
-    for match in _WORD.finditer(text):
-        word = match.group()
-        if word[0].isupper() and len(word) > 1 and _key(word) not in _NO_NAMES:
-            yield word, match.start()
-
-
-def _begins_sentence(text: str, at: int) -> bool:
-    while at and text[at - 1] in _MARKUP:
-        at -= 1
-    return at == 0 or text[at - 1] in _SENTENCE_BEGINS_AFTER
-
-
 def _mention(text: str, run: list[re.Match[str]]) -> Mention:
     words = frozenset(_key(match.group()) for match in run)
     start, end = run[0].start(), run[-1].end()
     if start and text[start - 1] in "$€£¥":
         start -= 1
     elif run[-1].group()[0].isdigit() or _SPOKEN.fullmatch(run[-1].group()):
-        start, end = _with_what_it_counts(text, start, end)
+        # A number alone says little: "25 guests", "7pm", "12%", "room 12".
+        after = _UNIT.match(text, end)
+        if after is not None and after.group().strip().lower() not in _NO_UNITS:
+            end = after.end()
+        else:
+            before = _NOUN.search(text, max(start - _NOUN_CHARACTERS, 0), start)
+            if before is not None and before.group(1).lower() not in _NO_UNITS:
+                start = before.start(1)
     return Mention(text[start:end], words)
-
-
-def _with_what_it_counts(text: str, start: int, end: int) -> tuple[int, int]:
-    """A number alone says little: "25 guests", "7pm", "12%", "room 12"."""
-    after = _UNIT.match(text, end)
-    if after is not None and after.group().strip().lower() not in _NO_UNITS:
-        return start, after.end()
-    before = _NOUN.search(text, max(start - _NOUN_CHARACTERS, 0), start)
-    if before is not None and before.group(1).lower() not in _NO_UNITS:
-        return before.start(1), end
-    return start, end

@@ -1,6 +1,7 @@
 """Letters: one spelling for equal ones, which of them make a word, and whose script they are."""
 
 import re
+from itertools import groupby
 from typing import Final, Literal
 from unicodedata import combining, normalize
 
@@ -65,21 +66,15 @@ def normalized(form: Literal["NFD", "NFKC"], text: str) -> str:
     decomposed: Literal["NFD", "NFKD"] = "NFD" if form == "NFD" else "NFKD"
     any_width = any(mark in text for mark in _HALF_WIDTH_MARKS)
     many = _MANY_MARKS_OF_ANY_WIDTH if any_width else _MANY_MARKS
-    return normalize(form, many.sub(lambda run: _in_order(run.group(), decomposed), text))
-
-
-def _in_order(run: str, decomposed: Literal["NFD", "NFKD"]) -> str:
-    """The signs of a run taken apart, and the marks behind each other sign sorted by their class."""
-    ordered: list[str] = []
-    marks: list[str] = []
-    for sign in "".join([normalize(decomposed, sign) for sign in run]):
-        if combining(sign):
-            marks.append(sign)
-        else:
-            ordered += sorted(marks, key=combining)
-            ordered.append(sign)
-            marks.clear()
-    return "".join(ordered + sorted(marks, key=combining))
+    parts: list[str] = []
+    end = 0
+    for run in many.finditer(text):
+        parts.append(text[end : run.start()])
+        signs = "".join([normalize(decomposed, sign) for sign in run.group()])
+        for _, alike in groupby(signs, key=lambda sign: combining(sign) > 0):
+            parts += sorted(alike, key=combining)  # marks by their class; other signs have none and stay as they are
+        end = run.end()
+    return normalize(form, "".join(parts) + text[end:])
 
 
 def without_accents(word: str) -> str:

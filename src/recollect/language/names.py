@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from recollect.language.letters import SPACELESS
@@ -46,7 +46,7 @@ def title_case_candidates(question: str) -> list[str]:
 
     Scripts without capitals: every word; where words run together, every piece of two to four characters.
     """
-    return list(dict.fromkeys(name for _, name in _mentions(question)))
+    return list(dict.fromkeys(name for _, name in islice(_mentions(question), _MOST_MENTIONS)))
 
 
 def people_named(question: str, speakers: Iterable[str]) -> NamedPeople:
@@ -54,8 +54,12 @@ def people_named(question: str, speakers: Iterable[str]) -> NamedPeople:
     people = {speaker: speaker.lower().split() for speaker in speakers if speaker.lower() not in ROLES}
     named: set[str] = set()
     said: dict[str, None] = {}
-    for mention, name in _mentions(question):
-        if meant := _exactly(name, people) or _by_nickname(name, people):
+    for mention, name in islice(_mentions(question), _MOST_MENTIONS):
+        meant = {speaker for speaker, parts in people.items() if name in parts}
+        shortest = _NICKNAME_CHARACTERS if _RUN_TOGETHER.match(name) else _NICKNAME_LETTERS
+        if not meant and len(name) >= shortest:  # a nickname
+            meant = {speaker for speaker, parts in people.items() if any(part.startswith(name) for part in parts)}
+        if meant:
             named |= meant
             said[mention] = None
     return NamedPeople(frozenset(named), tuple(said))
@@ -82,32 +86,14 @@ def asks(text: str) -> bool:
     return any(mark in tail for mark in _QUESTION_MARKS)
 
 
-def _mentions(question: str) -> Iterable[tuple[str, str]]:
+def _mentions(question: str) -> Iterator[tuple[str, str]]:
     """Words that may be names, as written and as compared."""
-    return islice(_all_mentions(question), _MOST_MENTIONS)
-
-
-def _all_mentions(question: str) -> Iterator[tuple[str, str]]:
     for match in _WORD.finditer(question):
         word = match.group()
         if word[0].isupper():
             yield word, _POSSESSIVE.sub("", word).lower()
         elif not word[0].islower():
-            yield from ((piece, piece.lower()) for piece in _uncased(word))
-
-
-def _uncased(word: str) -> Iterator[str]:
-    yield word
-    for run in _RUN_TOGETHER.findall(word):
-        for size in _UNCASED_LETTERS:
-            yield from (run[at : at + size] for at in range(len(run) - size + 1))
-
-
-def _exactly(name: str, people: dict[str, list[str]]) -> set[str]:
-    return {speaker for speaker, parts in people.items() if name in parts}
-
-
-def _by_nickname(name: str, people: dict[str, list[str]]) -> set[str]:
-    if len(name) < (_NICKNAME_CHARACTERS if _RUN_TOGETHER.match(name) else _NICKNAME_LETTERS):
-        return set()
-    return {speaker for speaker, parts in people.items() if any(part.startswith(name) for part in parts)}
+            runs = _RUN_TOGETHER.findall(word)
+            sized = ((run, size) for run in runs for size in _UNCASED_LETTERS)
+            pieces = (run[at : at + size] for run, size in sized for at in range(len(run) - size + 1))
+            yield from ((piece, piece.lower()) for piece in chain([word], pieces))

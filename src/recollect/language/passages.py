@@ -44,11 +44,13 @@ def cutting(text: str) -> Iterator[str | None]:
     """
     if not text or text.isspace():
         return
-    if _surely_whole(text):
+    # The cheap answer for most messages, without a look at language or sentences: a token has at least one character.
+    is_tiny = len(text) < PASSAGE_TOKENS and text.isascii()
+    if is_tiny or (len(text) <= _SHORT_CHARACTERS and estimate_tokens(text, english=False) <= WHOLE_TOKENS):
         yield text
         return
     english = detect(text[:_SAMPLE_CHARACTERS]) in _MEASURED_AS_ENGLISH
-    units: Iterable[_Unit | None] = _all_units(text, english)
+    units: Iterable[_Unit | None] = _units(text, english)
     if len(text) <= WHOLE_TOKENS * MOST_CHARACTERS:
         units = list(units)
         if sum(unit.tokens for unit in units if unit) <= WHOLE_TOKENS:
@@ -56,13 +58,6 @@ def cutting(text: str) -> Iterator[str | None]:
             return
     for group in _grouped(units):
         yield None if group is None else "".join(unit.text for unit in group).strip() or None
-
-
-def _surely_whole(text: str) -> bool:
-    """The cheap answer for most messages, without a look at language or sentences."""
-    if len(text) < PASSAGE_TOKENS and text.isascii():  # a token has at least one character
-        return True
-    return len(text) <= _SHORT_CHARACTERS and estimate_tokens(text, english=False) <= WHOLE_TOKENS
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -87,27 +82,23 @@ def _stretches(text: str) -> Iterator[str | None]:
     yield text[start:]
 
 
-def _all_units(text: str, english: bool) -> Iterator[_Unit | None]:
+def _units(text: str, english: bool) -> Iterator[_Unit | None]:
     for sentence in _stretches(text):
         if sentence is None:
             yield None
-        else:
-            yield from _units(sentence, english)
-
-
-def _units(sentence: str, english: bool) -> Iterator[_Unit]:
-    if sentence.isspace():
-        yield _Unit(sentence[:MOST_CHARACTERS], 1)
-        return
-    if len(sentence) <= PASSAGE_TOKENS * MOST_CHARACTERS:
-        tokens = estimate_tokens(sentence, english=english)
-        if tokens <= PASSAGE_TOKENS:
-            yield _Unit(sentence, tokens)
-            return
-    found = (match.group() for match in _PIECE.finditer(sentence))
-    pieces = (_Unit(piece, estimate_tokens(piece, english=english)) for piece in found)
-    for group in _grouped(pieces, overlap=0):
-        yield _Unit("".join(unit.text for unit in group or ()), sum(unit.tokens for unit in group or ()))
+            continue
+        if sentence.isspace():
+            yield _Unit(sentence[:MOST_CHARACTERS], 1)
+            continue
+        if len(sentence) <= PASSAGE_TOKENS * MOST_CHARACTERS:
+            tokens = estimate_tokens(sentence, english=english)
+            if tokens <= PASSAGE_TOKENS:
+                yield _Unit(sentence, tokens)
+                continue
+        found = (match.group() for match in _PIECE.finditer(sentence))
+        pieces = (_Unit(piece, estimate_tokens(piece, english=english)) for piece in found)
+        for group in _grouped(pieces, overlap=0):
+            yield _Unit("".join(unit.text for unit in group or ()), sum(unit.tokens for unit in group or ()))
 
 
 def _grouped(units: Iterable[_Unit | None], overlap: int = OVERLAP_TOKENS) -> Iterator[list[_Unit] | None]:
@@ -120,17 +111,12 @@ def _grouped(units: Iterable[_Unit | None], overlap: int = OVERLAP_TOKENS) -> It
             continue
         if group and tokens + unit.tokens > PASSAGE_TOKENS:
             yield group
-            group = _tail(group, overlap)
-            tokens = sum(kept.tokens for kept in group)
+            first, tokens = len(group), 0
+            while first and tokens + group[first - 1].tokens <= overlap:
+                first -= 1
+                tokens += group[first].tokens
+            group = group[first:]
         group.append(unit)
         tokens += unit.tokens
     if group:
         yield group
-
-
-def _tail(group: list[_Unit], overlap: int) -> list[_Unit]:
-    first, tokens = len(group), 0
-    while first and tokens + group[first - 1].tokens <= overlap:
-        first -= 1
-        tokens += group[first].tokens
-    return group[first:]
