@@ -56,18 +56,11 @@ _KANA: Final = re.compile("[\u3041-\u30ff]")
 _EVIDENCE: Final = 2
 _CLOSE: Final = 0.5  # a language with this share of the leader's votes may be the one, too
 
-
-def _voters() -> dict[str, tuple[str, ...]]:
-    """Every function word with the languages it speaks for."""
-    voters: dict[str, tuple[str, ...]] = {}
-    for language in LATIN_LANGUAGES:
-        for word in STOP_WORDS[language]:
-            if language == DEFAULT_LANGUAGE or word not in _SAY_NOTHING:
-                voters[word] = (*voters.get(word, ()), language)
-    return voters
-
-
-_VOTERS: Final = _voters()
+# Every function word with the languages it speaks for.
+_VOTERS: Final = {
+    word: tuple(language for language in LATIN_LANGUAGES if word in STOP_WORDS[language])
+    for word in {word for language in LATIN_LANGUAGES for word in STOP_WORDS[language]} - _SAY_NOTHING
+}
 _ENGLISH: Final = STOP_WORDS[DEFAULT_LANGUAGE]
 _FOREIGN: Final = frozenset(_VOTERS) - _ENGLISH
 
@@ -112,21 +105,16 @@ def _likeliest(folded: str, votes: dict[str, int]) -> list[str]:
 
 
 def _votes(folded: str, words: Sequence[str]) -> dict[str, int]:
-    elided = _apostrophes(folded)
+    elided: dict[str, int] = {}
+    if "'" in folded or "’" in folded:  # how often the text drops a vowel as each language does
+        counts = {language: len(elision.findall(folded)) for language, elision in ELISION.items()}
+        elided = {language: count for language, count in counts.items() if count}
     if not elided and _FOREIGN.isdisjoint(words):  # most texts: every vote is one for English, too
         return {} if _ENGLISH.isdisjoint(words) else {DEFAULT_LANGUAGE: 1}
     votes = Counter(elided)
     for word in words:
         votes.update(_VOTERS.get(word, ()))
     return votes
-
-
-def _apostrophes(folded: str) -> dict[str, int]:
-    """How often a text drops a vowel as each language does."""
-    if "'" not in folded and "’" not in folded:
-        return {}
-    counts = {language: len(elision.findall(folded)) for language, elision in ELISION.items()}
-    return {language: count for language, count in counts.items() if count}
 
 
 def _letters_of(language: str, folded: str) -> int:

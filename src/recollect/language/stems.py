@@ -1,7 +1,6 @@
 """Stems: the one form under which the inflections of a word are found; Snowball's algorithms behind a typed door."""
 
-from functools import cache
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 import Stemmer  # type: ignore[import-not-found]
 
@@ -17,10 +16,8 @@ class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - Snowball's name
 
 
-@cache
-def _stemmer(language: str) -> _Stemmer:
-    # Without a cache of its own (ours are bounded) a call runs no Python code, so threads may share it under the GIL.
-    return cast(_Stemmer, Stemmer.Stemmer(language, 0))
+# Without a cache of its own (ours are bounded) a call runs no Python code, so threads may share it under the GIL.
+_STEMMERS: Final[dict[str, _Stemmer]] = {language: Stemmer.Stemmer(language, 0) for language in STOP_WORDS}
 
 
 def stem(word: str, language: str) -> str:
@@ -29,4 +26,4 @@ def stem(word: str, language: str) -> str:
         return word
     if language == DEFAULT_LANGUAGE:
         word = without_accents(word)
-    return _stemmer(language).stemWord(word)
+    return _STEMMERS[language].stemWord(word)

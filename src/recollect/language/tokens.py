@@ -14,31 +14,24 @@ MOST_CHARACTERS: Final = 100  # a token has no more, even where most of them are
 _COUNTED_CHARACTERS: Final = 50_000
 _SAMPLE_CHARACTERS: Final = 1_000
 
-
-def _english_cost(length: int) -> float:
-    """Tokens of a Latin word by its length, measured: most are one, identifiers and encoded data fall to pieces."""
-    if length <= 2:
-        return 1.0
-    if length <= 7:
-        return 1.1
-    if length <= 13:
-        return 1.1 + 0.12 * (length - 7)
-    return length * (0.27 if length < 32 else 0.55)
-
-
-def _foreign_cost(length: int) -> float:
-    """The same for Latin words of other languages: the vocabulary is English and has only pieces of them."""
-    return max(1.0, 0.38 * length)
-
-
-_ENGLISH_COSTS: Final = [_english_cost(length) for length in range(_LONGEST + 1)]
-_FOREIGN_COSTS: Final = [_foreign_cost(length) for length in range(_LONGEST + 1)]
+# Tokens of a Latin word by its length, measured: most are one, identifiers and encoded data fall to pieces.
+_ENGLISH_COSTS: Final = [
+    *(3 * [1.0]),
+    *(5 * [1.1]),
+    *(1.1 + 0.12 * (length - 7) for length in range(8, 14)),
+    *(0.27 * length for length in range(14, 32)),
+    *(0.55 * length for length in range(32, _LONGEST + 1)),
+]
+# The same for Latin words of other languages: the vocabulary is English and has only pieces of them.
+_FOREIGN_COSTS: Final = [max(1.0, 0.38 * length) for length in range(_LONGEST + 1)]
 
 
 def estimate_tokens(text: str, *, english: bool = True) -> int:
     """The number of WordPiece tokens, about; `english` says whether Latin words are likely to be English."""
     if len(text) > _COUNTED_CHARACTERS:
-        sample = _sample(text)
+        distance = len(text) * _SAMPLE_CHARACTERS / _COUNTED_CHARACTERS
+        starts = (int(number * distance) for number in range(_COUNTED_CHARACTERS // _SAMPLE_CHARACTERS))
+        sample = "".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
         return ceil(estimate_tokens(sample, english=english) * len(text) / len(sample))
     # The model takes accents off and takes Korean syllables apart; so does this.
     plain = text if text.isascii() else _ACCENTS.sub("", normalized("NFD", text))
@@ -46,10 +39,3 @@ def estimate_tokens(text: str, *, english: bool = True) -> int:
     others = sum(map(len, plain.split())) - sum(words)  # punctuation and letters of other scripts: a token each
     costs = _ENGLISH_COSTS if english else _FOREIGN_COSTS
     return max(round(sum(map(costs.__getitem__, words))) + others, ceil(len(text) / MOST_CHARACTERS))
-
-
-def _sample(text: str) -> str:
-    """Pieces at even distances, as many as are counted."""
-    distance = len(text) * _SAMPLE_CHARACTERS / _COUNTED_CHARACTERS
-    starts = (int(number * distance) for number in range(_COUNTED_CHARACTERS // _SAMPLE_CHARACTERS))
-    return "".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
