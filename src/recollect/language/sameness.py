@@ -86,8 +86,20 @@ def gist(text: str) -> str:
 
 def sayings(text: str) -> frozenset[str]:
     """What each sentence of a text says; one about "you" or "me" says the same as that one about the user."""
-    sentences = (_LABEL.sub("", sentence) for sentence in _SENTENCE_END.split(text))
-    return frozenset(_of_the_user(sentence) for sentence in sentences if _words(sentence))
+    found: set[str] = set()
+    for labelled in _SENTENCE_END.split(text):
+        sentence = _LABEL.sub("", labelled)
+        if not _words(sentence):
+            continue
+        # The same whoever is addressed: "you like" is "user likes".
+        names = {fold(word) for word in _WORD.findall(sentence) if word[0].isupper()}
+        words = [_PERSONS.get(word, word) for word in gist(sentence).split(" ")]
+        agreeing = [
+            word.removesuffix("s") if before in ("user", "and") and word not in names else word
+            for before, word in pairwise(["", *words])
+        ]
+        found.add(" ".join(agreeing))
+    return frozenset(found)
 
 
 def same_facts(one: str, other: str) -> bool:
@@ -103,17 +115,6 @@ def _facts(text: str) -> set[str]:
     return set(_words(" ".join(marked))) - _SAYING_NOTHING
 
 
-def _of_the_user(sentence: str) -> str:
-    """What a sentence says whoever is addressed: "you like" is "user likes"."""
-    names = {fold(word) for word in _WORD.findall(sentence) if word[0].isupper()}
-    words = [_PERSONS.get(word, word) for word in gist(sentence).split(" ")]
-    agreeing = [
-        word.removesuffix("s") if before in ("user", "and") and word not in names else word
-        for before, word in pairwise(["", *words])
-    ]
-    return " ".join(agreeing)
-
-
 def _words(text: str) -> list[str]:
     # Folding would make 102 of 10².
     marked = text if text.isascii() else "".join(f"^{sign}" if category(sign) == "No" else sign for sign in text)
@@ -121,25 +122,19 @@ def _words(text: str) -> list[str]:
     for form, whole in _CONTRACTIONS:
         plain = form.sub(whole, plain)
     plain = _BETWEEN_LETTERS.sub(" ", _ASKED_TO_REMEMBER.sub("", plain))
-    bare = (_bare(chunk) for chunk in plain.split())
-    return [_NUMBERS.get(word, word) for word in bare if word]
-
-
-def _bare(chunk: str) -> str:
-    """A word without the punctuation around it; a chunk of signs alone stays unless they only divide."""
-    word = _without_closing(chunk.lstrip(_OPENING))
-    if any(character.isalnum() for character in word):
-        return word
-    return "" if _ALONE.issuperset(chunk) else chunk
-
-
-def _without_closing(word: str) -> str:
-    """From the end: a regular expression that looks for it from the front takes a time that grows with the square."""
-    end = len(word)
-    while end and _closes(word, end - 1):
-        end -= 1
-    return word[:end]
-
-
-def _closes(word: str, at: int) -> bool:
-    return word[at] in _CLOSING or (word[at] in _CLOSING_QUOTES and not (at and word[at - 1].isdecimal()))
+    words: list[str] = []
+    for chunk in plain.split():
+        word = chunk.lstrip(_OPENING)
+        # From the end: a regular expression that looks for it from the front takes a time that grows with the square.
+        end = len(word)
+        while end and (
+            word[end - 1] in _CLOSING
+            or (word[end - 1] in _CLOSING_QUOTES and not word[max(end - 2, 0) : end - 1].isdecimal())
+        ):
+            end -= 1
+        word = word[:end]
+        if any(character.isalnum() for character in word):
+            words.append(_NUMBERS.get(word, word))
+        elif not _ALONE.issuperset(chunk):  # signs alone stay unless they only divide
+            words.append(chunk)
+    return words

@@ -52,13 +52,24 @@ class _Sentence:
 
 def summarise(said: Sequence[Said], max_tokens: int) -> str:
     """As much of what was said as fits, in its order, with names, numbers and dates before all else."""
-    listed = [mention for line in said if line.speaker == ALSO for mention in _listed(line.text)]
+    # What an earlier summary had room for only in its last line.
+    items = [item.strip() for line in said if line.speaker == ALSO for item in line.text.split(_JOINT)]
+    listed = [mention for mention in map(Mention.whole, items) if mention.facts]
     read, texts = _read(said)
     names = known_names(texts).union(*(mention.facts for mention in listed))
     candidates = [_sentence(number, piece, names) for number, piece in read]
-    every = _frequent_first(listed + [mention for sentence in candidates for mention in sentence.mentions])
-    worth = _worth(candidates)
-    candidates = _likeliest(candidates, worth, max_tokens)
+    mentioned = listed + [mention for sentence in candidates for mention in sentence.mentions]
+    fact_counts = Counter(fact for mention in mentioned for fact in mention.facts)
+    distinct: dict[frozenset[str], Mention] = {}  # what names the same as another tells nothing more
+    for mention in mentioned:
+        distinct.setdefault(mention.facts, mention)
+    every = sorted(distinct.values(), key=lambda mention: -max(fact_counts[fact] for fact in mention.facts))
+    term_counts = Counter(term for sentence in candidates for term in sentence.terms)
+    worth = {term: _TERM_WORTH * log(1 + count) for term, count in term_counts.items()}
+    most = _LIKELY + max_tokens
+    if len(candidates) > most:  # those that gain most by themselves, in their order: many more than there is room for
+        values = [(-_value(sentence, worth, frozenset(), frozenset()), n) for n, sentence in enumerate(candidates)]
+        candidates = [candidates[n] for n in sorted(n for _, n in heapq.nsmallest(most, values))]
     room = max_tokens
     while True:
         chosen = _chosen(candidates, worth, room)
@@ -72,12 +83,12 @@ def summarise(said: Sequence[Said], max_tokens: int) -> str:
 
 def said_in(summary: str) -> list[Said]:
     """The lines of a summary, to be summarised again."""
-    return [_spoken(line) for line in summary.splitlines() if line.strip()]
-
-
-def _spoken(line: str) -> Said:
-    speaker, _, text = line.partition(": ")
-    return Said(speaker, text) if text.strip() and len(speaker) <= _LONGEST_SPEAKER else Said(None, line)
+    said: list[Said] = []
+    for line in filter(str.strip, summary.splitlines()):
+        speaker, _, text = line.partition(": ")
+        is_spoken = text.strip() and len(speaker) <= _LONGEST_SPEAKER
+        said.append(Said(speaker, text) if is_spoken else Said(None, line))
+    return said
 
 
 def _read(said: Sequence[Said]) -> tuple[list[tuple[int, str]], list[str]]:
@@ -86,7 +97,12 @@ def _read(said: Sequence[Said]) -> tuple[list[tuple[int, str]], list[str]]:
     Of a very long text, pieces at even distances stand for all of them.
     """
     spoken = [(number, line.text) for number, line in enumerate(said) if line.speaker != ALSO]
-    every = [(number, piece) for number, text in spoken for piece in _pieces_of(text)]
+    every = [
+        (number, piece)
+        for number, text in spoken
+        for sentence in sentences(text)
+        for piece in _pieces(" ".join(sentence.split()))
+    ]
     step = ceil(sum(len(text) for _, text in spoken) / _READ_CHARACTERS)
     if step <= 1:
         return every, [line.text for line in said]
@@ -98,10 +114,6 @@ def _sentence(line: int, piece: str, names: frozenset[str]) -> _Sentence:
     facts = frozenset(fact for mention in found for fact in mention.facts)
     tokens = estimate_tokens(piece) + _SPEAKER_TOKENS
     return _Sentence(line, piece, tokens, found, facts, frozenset(document_terms(piece)))
-
-
-def _pieces_of(text: str) -> Iterator[str]:
-    return (piece for sentence in sentences(text) for piece in _pieces(" ".join(sentence.split())))
 
 
 def _pieces(sentence: str) -> Iterator[str]:
@@ -116,30 +128,10 @@ def _pieces(sentence: str) -> Iterator[str]:
         yield piece.rstrip()
 
 
-def _listed(text: str) -> list[Mention]:
-    """What an earlier summary had room for only in its last line."""
-    return [mention for item in text.split(_JOINT) if (mention := Mention.whole(item.strip())).facts]
-
-
-def _worth(candidates: Sequence[_Sentence]) -> dict[str, float]:
-    """What each term is worth, more if it is said often."""
-    counts = Counter(term for sentence in candidates for term in sentence.terms)
-    return {term: _TERM_WORTH * log(1 + count) for term, count in counts.items()}
-
-
 def _value(sentence: _Sentence, worth: Mapping[str, float], facts: Set[str], terms: Set[str]) -> float:
     """What a sentence gains for its length beside the facts and terms that are told already."""
     gain = len(sentence.facts - facts) + sum(worth[term] for term in sentence.terms - terms)
     return gain / (sentence.tokens + _FIXED_COST)
-
-
-def _likeliest(candidates: list[_Sentence], worth: Mapping[str, float], max_tokens: int) -> list[_Sentence]:
-    """Those that gain most by themselves, in their order: many more than there is room for."""
-    most = _LIKELY + max_tokens
-    if len(candidates) <= most:
-        return candidates
-    values = [(-_value(sentence, worth, frozenset(), frozenset()), n) for n, sentence in enumerate(candidates)]
-    return [candidates[number] for number in sorted(number for _, number in heapq.nsmallest(most, values))]
 
 
 def _chosen(candidates: Sequence[_Sentence], worth: Mapping[str, float], max_tokens: int) -> list[int]:
@@ -166,15 +158,6 @@ def _chosen(candidates: Sequence[_Sentence], worth: Mapping[str, float], max_tok
         facts |= sentence.facts
         terms |= sentence.terms
     return chosen
-
-
-def _frequent_first(every: Sequence[Mention]) -> list[Mention]:
-    """Each once: what names the same as another tells nothing more."""
-    counts = Counter(fact for mention in every for fact in mention.facts)
-    distinct: dict[frozenset[str], Mention] = {}
-    for mention in every:
-        distinct.setdefault(mention.facts, mention)
-    return sorted(distinct.values(), key=lambda mention: -max(counts[fact] for fact in mention.facts))
 
 
 def _fitted(chosen: Sequence[_Sentence], every: Sequence[Mention], max_tokens: int) -> tuple[int, list[Mention]]:
