@@ -103,9 +103,6 @@ def _document(
     created_at: datetime,
     updated_at: datetime,
 ) -> Document:
-    return Document(document_id, content, _numbers(embedding), metadata, created_at, updated_at)
-
-
-def _numbers(encoded: str | None) -> list[float] | None:
-    """pgvector's text form gives the shortest number that is the same float32, so a caller's 0.1 comes back as 0.1."""
-    return None if encoded is None else [float(number) for number in encoded[1:-1].split(",")]
+    # pgvector's text form gives the shortest number that is the same float32, so a caller's 0.1 comes back as 0.1.
+    numbers = None if embedding is None else [float(number) for number in embedding[1:-1].split(",")]
+    return Document(document_id, content, numbers, metadata, created_at, updated_at)

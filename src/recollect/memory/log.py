@@ -81,23 +81,34 @@ class Log:
         """Write entries; their sessions must be locked by this transaction."""
         messages: list[Message] = []
         for start in range(0, len(entries), APPENDED_AT_ONCE):
-            messages += await self._append(tx, entries[start : start + APPENDED_AT_ONCE])
+            batch = entries[start : start + APPENDED_AT_ONCE]
+            rows = await tx.all(
+                _Sql.append,
+                ids=[entry.id for entry in batch],
+                session_ids=[entry.session_id for entry in batch],
+                positions=[entry.position for entry in batch],
+                roles=[entry.role for entry in batch],
+                speakers=[entry.speaker for entry in batch],
+                contents=[entry.content for entry in batch],
+                metadatas=[entry.metadata for entry in batch],
+                created_ats=[entry.created_at for entry in batch],
+            )
+            numbers = {row["id"]: row["seq"] for row in rows}
+            messages += [
+                Message(
+                    entry.id,
+                    numbers[entry.id],
+                    entry.session_id,
+                    entry.position,
+                    entry.role,
+                    entry.speaker,
+                    entry.content,
+                    None if entry.metadata is None else json.loads(entry.metadata),
+                    entry.created_at,
+                )
+                for entry in batch
+            ]
         return messages
-
-    async def _append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
-        rows = await tx.all(
-            _Sql.append,
-            ids=[entry.id for entry in entries],
-            session_ids=[entry.session_id for entry in entries],
-            positions=[entry.position for entry in entries],
-            roles=[entry.role for entry in entries],
-            speakers=[entry.speaker for entry in entries],
-            contents=[entry.content for entry in entries],
-            metadatas=[entry.metadata for entry in entries],
-            created_ats=[entry.created_at for entry in entries],
-        )
-        numbers = {row["id"]: row["seq"] for row in rows}
-        return [_logged(entry, numbers[entry.id]) for entry in entries]
 
     async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
         """The last messages of a session, or the last before one of them, oldest first."""
@@ -147,17 +158,3 @@ class Log:
     async def remove(self, tx: Transaction, message_ids: Sequence[UUID]) -> list[int]:
         """Delete messages for good; returns the numbers of those that there were."""
         return [row["seq"] for row in await tx.all(_Sql.remove, message_ids=list(message_ids))]
-
-
-def _logged(entry: Entry, seq: int) -> Message:
-    return Message(
-        entry.id,
-        seq,
-        entry.session_id,
-        entry.position,
-        entry.role,
-        entry.speaker,
-        entry.content,
-        None if entry.metadata is None else json.loads(entry.metadata),
-        entry.created_at,
-    )

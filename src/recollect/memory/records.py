@@ -60,19 +60,15 @@ class Records:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""
         here = json.dumps({"namespace": tx.namespace})[:-1]
         rows = await tx.all(kind.restore, records="[" + ",".join(f"{here},{record[1:]}" for record in records) + "]")
-        return {
-            kind.named({column: row[column] for column in kind.key}): _outcome(
-                row["added"], row["same"], row.get("akin", False)
-            )
-            for row in rows
-        }
-
-
-def _outcome(added: bool, same: bool | None, akin: bool | None) -> Outcome:
-    if added:
-        return Outcome.ADDED
-    if same is None:
-        return Outcome.CLASH
-    if same:
-        return Outcome.SAME
-    return Outcome.AKIN if akin else Outcome.DIFFERENT
+        outcomes: dict[tuple[str, ...], Outcome] = {}
+        for row in rows:
+            if row["added"]:
+                outcome = Outcome.ADDED
+            elif row["same"] is None:
+                outcome = Outcome.CLASH
+            elif row["same"]:
+                outcome = Outcome.SAME
+            else:
+                outcome = Outcome.AKIN if row.get("akin", False) else Outcome.DIFFERENT
+            outcomes[kind.named({column: row[column] for column in kind.key})] = outcome
+        return outcomes

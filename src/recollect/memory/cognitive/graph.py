@@ -192,7 +192,15 @@ class Graph:
         ):
             relations.setdefault(edge["id"], []).append(_relation(edge, edge["properties"]))
         found = [
-            _neighbor(row, distance, relations.get(row["id"]) or [_relation(row, row["edge_properties"])])
+            Neighbor(
+                row["id"],
+                row["label"],
+                row["name"],
+                row["properties"],
+                row["vector_id"],
+                distance,
+                tuple(relations.get(row["id"]) or [_relation(row, row["edge_properties"])]),
+            )
             for row in rows
         ]
         return found, rows[0]["total"] if rows else 0
@@ -224,18 +232,6 @@ class Graph:
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going."""
         await tx.all(_Sql.unlink, insight_ids=list(insight_ids))
-
-
-def _neighbor(row: Any, distance: int, relations: Sequence[Relation]) -> Neighbor:
-    return Neighbor(
-        row["id"],
-        row["label"],
-        row["name"],
-        row["properties"],
-        row["vector_id"],
-        distance,
-        tuple(relations),
-    )
 
 
 def _relation(row: Any, properties: dict[str, Any]) -> Relation:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
@@ -102,7 +101,12 @@ class Judging:
         scores: dict[int, list[JudgeScore]] = {row["id"]: [] for row in rows}
         for judgement_id, *score in await db.all(_Sql.scores, judgement_ids=list(scores)):
             scores[judgement_id].append(JudgeScore(*score))
-        return [_judgement(dict(row), tuple(scores[row["id"]])) for row in rows]
+        judgements: list[Judgement] = []
+        for row in rows:
+            fields = {name: value for name, value in row.items() if name not in ("id", "judged_at")}
+            evaluation = Evaluation(**fields, scores=tuple(scores[row["id"]]))
+            judgements.append(Judgement(row["id"], row["judged_at"], evaluation))
+        return judgements
 
     async def count_of_documents(self, db: Statements, ids: Sequence[int]) -> int:
         """How many scores some documents have."""
@@ -114,8 +118,3 @@ class Judging:
         if hearings:
             await tx.all(_Sql.remove_empty, hearings=hearings)
         return len(hearings)
-
-
-def _judgement(row: dict[str, Any], scores: tuple[JudgeScore, ...]) -> Judgement:
-    fields = {name: value for name, value in row.items() if name not in ("id", "judged_at")}
-    return Judgement(row["id"], row["judged_at"], Evaluation(**fields, scores=scores))

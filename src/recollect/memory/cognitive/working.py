@@ -165,9 +165,8 @@ class Working:
 
 def to_evict(places: Sequence[Place]) -> int:
     """The least recently used that is not critical; if all are, the least important, then least recently used."""
-    return min(places, key=_worth).id
-
-
-def _worth(place: Place) -> tuple[bool, float, datetime, int]:
-    critical = place.importance > CRITICAL
-    return critical, place.importance if critical else 0.0, place.last_accessed, place.id
+    all_critical = all(place.importance > CRITICAL for place in places)
+    return min(
+        (place for place in places if all_critical or place.importance <= CRITICAL),
+        key=lambda place: (place.importance if all_critical else 0.0, place.last_accessed, place.id),
+    ).id
