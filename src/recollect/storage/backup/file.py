@@ -161,32 +161,28 @@ def reading(path: Path) -> Iterator[BackupReader]:
     except OSError as problem:
         raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
     with file:
-        yield _verified(path, file)
-
-
-def _verified(path: Path, file: IO[bytes]) -> BackupReader:
-    try:
-        archive = zipfile.ZipFile(file)
-        # No more of the manifest than one can be: a few kilobytes of an archive may unpack to gigabytes.
-        with archive.open(MANIFEST) as member:
-            content = member.read(MAX_MANIFEST_BYTES + 1)
-        if len(content) > MAX_MANIFEST_BYTES:
-            raise ValueError("the manifest is too large")
-        reader = BackupReader(archive, Manifest.model_validate_json(content))
-        if reader.manifest.format != FORMAT:
-            raise Misconfigured(
-                f"{path} has format {reader.manifest.format} and this Recollect knows {FORMAT}: use the Recollect, "
-                f"{reader.manifest.recollect}, that made it, or a newer one"
-            )
-        whole = all(_digest(reader, table.name) == table.sha256 for table in reader.manifest.tables)
-    # What zipfile raises when it meets bytes that nobody wrote depends on where they are.
-    except (zipfile.BadZipFile, zlib.error, ValidationError, EOFError, KeyError, ValueError, OSError) as problem:
-        raise _damaged(path) from problem
-    except (NotImplementedError, RuntimeError) as problem:
-        raise _damaged(path) from problem
-    if not whole:
-        raise _damaged(path)
-    return reader
+        try:
+            archive = zipfile.ZipFile(file)
+            # No more of the manifest than one can be: a few kilobytes of an archive may unpack to gigabytes.
+            with archive.open(MANIFEST) as member:
+                content = member.read(MAX_MANIFEST_BYTES + 1)
+            if len(content) > MAX_MANIFEST_BYTES:
+                raise ValueError("the manifest is too large")
+            reader = BackupReader(archive, Manifest.model_validate_json(content))
+            if reader.manifest.format != FORMAT:
+                raise Misconfigured(
+                    f"{path} has format {reader.manifest.format} and this Recollect knows {FORMAT}: use the Recollect, "
+                    f"{reader.manifest.recollect}, that made it, or a newer one"
+                )
+            whole = all(_digest(reader, table.name) == table.sha256 for table in reader.manifest.tables)
+        # What zipfile raises when it meets bytes that nobody wrote depends on where they are.
+        except (zipfile.BadZipFile, zlib.error, ValidationError, EOFError, KeyError, ValueError, OSError) as problem:
+            raise _damaged(path) from problem
+        except (NotImplementedError, RuntimeError) as problem:
+            raise _damaged(path) from problem
+        if not whole:
+            raise _damaged(path)
+        yield reader
 
 
 def _damaged(path: Path) -> Invalid:
