@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -65,10 +65,23 @@ class OpenAiEmbedder:
 
     async def _embed(self, texts: Sequence[str], patience: Patience, *, hurried: bool = False) -> list[Vector]:
         client = await self._sdk.client()  # the first time a second, which is not the provider's
+        batches: list[list[str]] = []
+        tokens = 0
+        for text in texts:
+            size = estimate_tokens(text, english=False)
+            if size > TOKENS_PER_TEXT:
+                # Its beginning, as the local model does.
+                text = text[:TOKENS_PER_TEXT]
+                size = estimate_tokens(text, english=False)
+            if not batches or len(batches[-1]) == TEXTS_PER_REQUEST or tokens + size > TOKENS_PER_REQUEST:
+                batches.append([])
+                tokens = 0
+            batches[-1].append(text)
+            tokens += size
         vectors: list[Vector] = []
         try:
             async with asyncio.timeout(patience.seconds):
-                for batch in _batches(texts):
+                for batch in batches:
                     most = sum(len(text.encode()) for text in batch)  # no token is shorter than a byte
                     request = partial(self._request, client, batch, most, patience.one_try)
                     vectors += await self._guard.ask(
@@ -98,21 +111,3 @@ class OpenAiEmbedder:
             raise OPENAI.unreadable()
         # Servers that are only compatible may not say what they took.
         return list(vectors / lengths), Tokens(answer.usage.prompt_tokens if answer.usage else most, 0)
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts that fit into one request: of one that is too long, its beginning, as the local model does."""
-    batch: list[str] = []
-    tokens = 0
-    for text in texts:
-        size = estimate_tokens(text, english=False)
-        if size > TOKENS_PER_TEXT:
-            text = text[:TOKENS_PER_TEXT]
-            size = estimate_tokens(text, english=False)
-        if batch and (len(batch) == TEXTS_PER_REQUEST or tokens + size > TOKENS_PER_REQUEST):
-            yield batch
-            batch, tokens = [], 0
-        batch.append(text)
-        tokens += size
-    if batch:
-        yield batch
