@@ -89,8 +89,8 @@ async def _fill(connection: Connection, path: Path, file: BackupReader, progress
                 f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
                 "Recollect did not write it"
             )
-        sequence = "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)"
-        await connection.execute(sequence, tables[counter.table].quoted, counter.column, counter.last)
+        continue_ids = "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)"
+        await connection.execute(continue_ids, tables[counter.table].quoted, counter.column, counter.last)
     with_giants = "select distinct namespace from giants order by namespace"
     giants = await connection.fetch(with_giants) if "giants" in tables else []
     for table in tables.values():
