@@ -54,27 +54,37 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.database = database
-        self.capabilities = Capabilities()
+        self.capabilities = capabilities = Capabilities()
         self._resources = resources
-        self._build_inference(local)
-        self._build_background()
-        self._build_spine()
-        self._build_cognition()
-        self._build_memories()
-        self._build_moving()
-        self._run()
-
-    def _build_inference(self, local: LocalEmbedder | None) -> None:
-        """Who embeds, who writes sentences, and what that may cost."""
-        settings = self.settings
-        self.spending = Spending(self.database, self.capabilities.usage, settings.llm_daily_tokens)
-        self.pacing = Pacing(self.database, self.capabilities.turns)
+        # Who embeds, who writes sentences, and what that may cost.
+        self.spending = Spending(database, capabilities.usage, settings.llm_daily_tokens)
+        self.pacing = Pacing(database, capabilities.turns)
         self.providers = Providers(settings, self.spending, self.pacing)
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
+        self._build_spine()
+        self.access = Access(database, capabilities.keys)
+        self.status = Status(database, capabilities, self.embedders, self.spending)
+        self.conversations = Conversations(database, capabilities.sessions, capabilities.log, self.remember)
+        self._build_cognition()
+        self._build_memories()
+        # How a memory gets out of here whole, and in from elsewhere.
+        records, wake = capabilities.records, self.indexer.wake
+        self.exporting = Exporting(database, records, self.forget)
+        self.importing = Importing(
+            database, records, capabilities.sessions, capabilities.working, capabilities.passages, written=wake
+        )
+        self.adopting = Adopting(database, records, capabilities.graph, self.importing, written=wake)
+        for close in (self.providers.close, self.maintenance.close, self.indexer.close, self.remember.close):
+            resources.push_async_callback(close)
+        # Read when it closes: once opened, the engine has another stack.
+        self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
+        if settings.indexer:
+            self.indexer.start()
+            self.maintenance.start(self.embeddings.sweep)
 
-    def _build_background(self) -> None:
-        """What gives passages their meaning, and keeps it well."""
+    def _build_spine(self) -> None:
+        """Every write, every way to find it again, and what gives passages their meaning in the background."""
         capabilities = self.capabilities
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
@@ -96,12 +106,6 @@ class Engine:
             build_indexes=self.maintenance.build_indexes,
             switched=self._look_after,
         )
-        self.status = Status(self.database, capabilities, self.namespace_models, self.spending)
-
-    def _build_spine(self) -> None:
-        """Every write, and every way to find it again."""
-        capabilities = self.capabilities
-        self.access = Access(self.database, capabilities.keys)
         self.remember = Remember(
             self.database,
             capabilities.sessions,
@@ -110,7 +114,6 @@ class Engine:
             capabilities.passages,
             written=self.indexer.wake,
         )
-        self.conversations = Conversations(self.database, capabilities.sessions, capabilities.log, self.remember)
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
         self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models)
         self._passage_writer = PassageWriter(
@@ -144,14 +147,10 @@ class Engine:
         )
 
     def _build_memories(self) -> None:
-        """Short-term windows, long-term memories, the gateway, and how any of it is forgotten."""
+        """Long-term memories, the gateway, short-term windows, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
-        removal = Removal(capabilities)
-        self._window_store = store = self._open_window_store(removal)
-        self.windows = ContextWindow(
-            store,
-            Summarising(self.llm),
-            WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
+        self.memories = LongTermMemory(
+            self.database, capabilities.memories, capabilities.passages, self._passage_writer, self.recall, self.llm
         )
         self.gateway = Gateway(
             self.database,
@@ -163,44 +162,25 @@ class Engine:
             self.recall,
             self.indexer,
         )
-        self.memories = LongTermMemory(
-            self.database, capabilities.memories, capabilities.passages, self._passage_writer, self.recall, self.llm
+        removal = Removal(capabilities)
+        store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
+        if settings.redis_url is not None:
+            try:
+                from recollect.storage.buffers import Buffers
+            except ImportError as problem:
+                raise Misconfigured(
+                    "RECOLLECT_REDIS_URL needs the Redis client: pip install 'recollect[redis]'"
+                ) from problem
+            buffers = Buffers.open(settings.redis_url.get_secret_value())
+            self._resources.push_async_callback(buffers.close)
+            store = BufferedWindows(buffers)
+        self._window_store = store
+        self.windows = ContextWindow(
+            store,
+            Summarising(self.llm),
+            WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
-
-    def _build_moving(self) -> None:
-        """How a memory gets out of here whole, and in from elsewhere."""
-        capabilities = self.capabilities
-        records, wake = capabilities.records, self.indexer.wake
-        self.exporting = Exporting(self.database, records, self.forget)
-        self.importing = Importing(
-            self.database, records, capabilities.sessions, capabilities.working, capabilities.passages, written=wake
-        )
-        self.adopting = Adopting(self.database, records, capabilities.graph, self.importing, written=wake)
-
-    def _run(self) -> None:
-        self._resources.push_async_callback(self.providers.close)
-        self._resources.push_async_callback(self.maintenance.close)
-        self._resources.push_async_callback(self.indexer.close)
-        self._resources.push_async_callback(self.remember.close)
-        self._closing = tasks.ClosedAtTheEnd(self._let_go)
-        if self.settings.indexer:
-            self.indexer.start()
-            self.maintenance.start(self.embeddings.sweep)
-
-    def _open_window_store(self, removal: Removal) -> WindowStore:
-        redis_url = self.settings.redis_url
-        if redis_url is None:
-            return LogWindows(self.database, self.remember, self.capabilities, removal)
-        try:
-            from recollect.storage.buffers import Buffers
-        except ImportError as problem:
-            raise Misconfigured(
-                "RECOLLECT_REDIS_URL needs the Redis client: pip install 'recollect[redis]'"
-            ) from problem
-        buffers = Buffers.open(redis_url.get_secret_value())
-        self._resources.push_async_callback(buffers.close)
-        return BufferedWindows(buffers)
 
     @classmethod
     async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:
@@ -230,9 +210,6 @@ class Engine:
     async def close(self) -> None:
         """Finish accepted writes, then let go of the database."""
         await self._closing.close()
-
-    async def _let_go(self) -> None:
-        await self._resources.aclose()
 
     async def health(self) -> ServerVersions:
         """Ask the database something; raises when it does not answer."""
