@@ -228,16 +228,7 @@ def storable_json(value: object, name: str) -> str:
 
 
 def _json(value: object, name: str) -> str:
-    if _has_many_values(value):
-        raise Invalid(f"{name} has more than {MAX_METADATA_VALUES:,} values: store less in it")
-    encoded = storable_json(value, name)
-    if len(encoded.encode()) > MAX_METADATA_BYTES:
-        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
-    return encoded
-
-
-def _has_many_values(value: object) -> bool:
-    """Whether something has more values in it than may be; whatever it is, the answer comes soon."""
+    # Counted before anything is encoded: whatever it is, the answer comes soon.
     seen, waiting = 0, [value]
     while waiting and seen <= MAX_METADATA_VALUES:
         inner = waiting.pop()
@@ -245,7 +236,12 @@ def _has_many_values(value: object) -> bool:
             seen += len(inner)
             if seen <= MAX_METADATA_VALUES:
                 waiting += inner.values() if isinstance(inner, Mapping) else inner
-    return seen > MAX_METADATA_VALUES
+    if seen > MAX_METADATA_VALUES:
+        raise Invalid(f"{name} has more than {MAX_METADATA_VALUES:,} values: store less in it")
+    encoded = storable_json(value, name)
+    if len(encoded.encode()) > MAX_METADATA_BYTES:
+        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
+    return encoded
 
 
 def _is_deep(value: object, levels: int) -> bool:
