@@ -176,7 +176,12 @@ class Cognition:
             source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at)
             await self._passage_writer.add(tx, source, prepared)
         self._passage_writer.committed(namespace, prepared)
-        return Compressed(insight, prepared.embedding_status, prepared.degraded, self._warnings(insight))
+        grounded = insight.metadata.get("grounding", 1.0)
+        warnings = (
+            *_warning(insight.fidelity, self._low_fidelity, "The text has little information for its length: fidelity"),
+            *_warning(grounded, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
+        )
+        return Compressed(insight, prepared.embedding_status, prepared.degraded, warnings)
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.results))
     async def hybrid_search(
@@ -308,10 +313,15 @@ class Cognition:
         asked = await self._items.query(namespace, query)
         meaning = asked.meaning
         if meaning is None:
-            similar = await self._episodes_by_words(namespace, query, since, reward_min)
-            near = [found for found in similar if found.similarity >= min_similarity][:top_k]
-            asked.require(near)
-            return Results(near, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
+            scope = replace(_EPISODES, since=since)
+            ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
+            async with self._database.reading(namespace) as db:
+                found = await self._episodes.find(db, ids, since, reward_min)
+            similar = (SimilarEpisode(episode, likeness(query, episode.query)) for episode in found)
+            near = [each for each in similar if each.similarity >= min_similarity]
+            best = sorted(near, key=lambda each: (-each.similarity, each.episode.id))[:top_k]
+            asked.require(best)
+            return Results(best, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
         async with self._database.searching(namespace) as db:
             episodes = await self._episodes.similar(
                 db,
@@ -326,26 +336,16 @@ class Cognition:
         asked.require(episodes)
         return Results(episodes, asked.degraded)
 
-    async def _episodes_by_words(
-        self, namespace: str, query: str, since: datetime, reward_min: float | None
-    ) -> list[SimilarEpisode]:
-        scope = replace(_EPISODES, since=since)
-        ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
-        async with self._database.reading(namespace) as db:
-            episodes = await self._episodes.find(db, ids, since, reward_min)
-        similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in episodes]
-        return sorted(similar, key=lambda found: (-found.similarity, found.episode.id))
-
-    def _warnings(self, insight: Insight) -> tuple[str, ...]:
-        grounding = insight.metadata.get("grounding", 1.0)
-        return (
-            *_warning(insight.fidelity, self._low_fidelity, "The text has little information for its length: fidelity"),
-            *_warning(grounding, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
-        )
-
     async def _sources(self, namespace: str, source_ids: Sequence[int]) -> dict[int, Message]:
         """The messages that an insight names, in its order, each once."""
-        ids = _source_ids(source_ids)
+        if isinstance(source_ids, str | bytes) or not isinstance(source_ids, Sequence):
+            raise Invalid("source_ids must be a list of whole numbers")
+        if len(source_ids) > MAX_SOURCES:
+            raise Invalid(f"source_ids has {len(source_ids):,} ids, more than the limit of {MAX_SOURCES:,}")
+        for source in source_ids:
+            if isinstance(source, bool) or not isinstance(source, int):
+                raise Invalid(f"source_ids must contain only whole numbers, not {source!r}")
+        ids = list(dict.fromkeys(source_ids))
         async with self._database.reading(namespace) as db:
             found = await self._log.by_seq(db, [source for source in ids if 0 < source <= checks.LARGEST_ID])
         _refuse_unknown(ids, found)
@@ -360,17 +360,6 @@ def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
     if unknown := [source for source in ids if source not in found]:
         named = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
         raise NotFound(f"source_ids names dialogue that is not stored here: {named}")
-
-
-def _source_ids(source_ids: Sequence[int]) -> list[int]:
-    if isinstance(source_ids, str | bytes) or not isinstance(source_ids, Sequence):
-        raise Invalid("source_ids must be a list of whole numbers")
-    if len(source_ids) > MAX_SOURCES:
-        raise Invalid(f"source_ids has {len(source_ids):,} ids, more than the limit of {MAX_SOURCES:,}")
-    for source in source_ids:
-        if isinstance(source, bool) or not isinstance(source, int):
-            raise Invalid(f"source_ids must contain only whole numbers, not {source!r}")
-    return list(dict.fromkeys(source_ids))
 
 
 def _range(
