@@ -51,31 +51,34 @@ class Comparison:
 
     def details(self) -> str:
         """The run in words."""
-        changed = f" {self._changes()}" if self.changes else ""
+        changed = ""
+        if self.changes:
+            counts = (
+                (len(self.changes.new), "new"),
+                (len(self.changes.changed), "with other expected insights"),
+                (len(self.changes.removed), "removed"),
+            )
+            what = ", ".join(f"{count} {kind}" for count, kind in counts if count)
+            measured = "no query can be compared, so this run is the new baseline."
+            if self.held_to:
+                same = "1 unchanged query" if len(self.held_to) == 1 else f"{len(self.held_to)} unchanged queries"
+                begun = " For the others, this run is the baseline." if self.begun else ""
+                measured = f"drift is measured on the {same}.{begun}"
+            changed = f" The golden set has changed ({what}): {measured}"
         now, before = self._compared()
         if now is None or before is None or not self.drift_detected:
             return NORMAL + (f".{changed}" if changed else "")
+        days = [baseline.set_on for baseline in self.held_to.values()]
+        first, last = min(days), max(days)
+        set_on = f"on {first}" if first == last else f"from {first} to {last}"
         return (
             f"Drift: precision at 5 is {now:.3f}, {1 - now / before:.1%} below the baseline of {before:.3f} "
-            f"set {_days([baseline.set_on for baseline in self.held_to.values()])}.{changed}"
+            f"set {set_on}.{changed}"
         )
 
     def _compared(self) -> tuple[float | None, float | None]:
         now = [result.hits for result in self.results if result.query_id in self.held_to]
         return precision(now), precision([baseline.hits for baseline in self.held_to.values()])
-
-    def _changes(self) -> str:
-        counts = (
-            (len(self.changes.new), "new"),
-            (len(self.changes.changed), "with other expected insights"),
-            (len(self.changes.removed), "removed"),
-        )
-        what = ", ".join(f"{count} {kind}" for count, kind in counts if count)
-        if not self.held_to:
-            return f"The golden set has changed ({what}): no query can be compared, so this run is the new baseline."
-        same = "1 unchanged query" if len(self.held_to) == 1 else f"{len(self.held_to)} unchanged queries"
-        begun = " For the others, this run is the baseline." if self.begun else ""
-        return f"The golden set has changed ({what}): drift is measured on the {same}.{begun}"
 
 
 def compare(
@@ -107,8 +110,3 @@ def precision(hits: Sequence[int]) -> float | None:
 def has_drifted(now: float, baseline: float) -> bool:
     """Whether a precision is more than the tolerated part below the baseline."""
     return now < baseline * (1 - TOLERATED_FALL) - _ROUNDING
-
-
-def _days(days: Sequence[date]) -> str:
-    first, last = min(days), max(days)
-    return f"on {first}" if first == last else f"from {first} to {last}"

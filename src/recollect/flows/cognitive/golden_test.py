@@ -19,6 +19,15 @@ MAX_QUERIES = 1000
 MAX_EXPECTED = 100
 MAX_RUNS = 3650
 
+EMPTY_SET = (
+    "The golden test set is empty: there are no queries to measure precision with. "
+    "Add one with `recollect golden add QUERY --expect ID`."
+)
+NOTHING_EXPECTED = (
+    "The golden test set has {queries}: nothing can be measured. "
+    "Set what a query should find with `recollect golden add QUERY --expect ID`."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -76,7 +85,22 @@ class GoldenTest:
         """Add queries, all or none; one that is there already expects from now on what is given here, if anything."""
         if len(entries) > MAX_QUERIES:
             raise LimitReached(_too_many())
-        checked = [(_query(entry), _expected(entry)) for entry in entries]
+        checked: list[tuple[str, list[int] | None]] = []
+        for entry in entries:
+            query, expected, name = entry.query, entry.expected_ids, f"{entry.place}expect"
+            checks.question(query, f"{entry.place}query")
+            if expected is None:
+                checked.append((query, None))
+                continue
+            if isinstance(expected, str | bytes) or not isinstance(expected, Sequence):
+                raise Invalid(f"{name} must be a list of ids of insights")
+            for insight in expected:
+                if isinstance(insight, bool) or not isinstance(insight, int):
+                    raise Invalid(f"{name} must contain ids of insights, whole numbers, not {insight!r}")
+            if len(expected) > MAX_EXPECTED:
+                raise Invalid(f"{name} has {len(expected)} ids, more than the limit of {MAX_EXPECTED}")
+            _refuse_unknown(entry, [insight for insight in expected if not 0 < insight <= checks.LARGEST_ID])
+            checked.append((query, list(dict.fromkeys(expected))))
         async with self._database.transaction(namespace) as tx:
             wanted = sorted({insight for _, expected in checked for insight in expected or ()})
             known = await self._insights.find(tx, wanted)
@@ -104,11 +128,19 @@ class GoldenTest:
         anything is written, so a search that fails leaves yesterday's figures and no half of today's.
         """
         everything = await self.queries(namespace)
+        if not everything:
+            raise NotFound(EMPTY_SET)
         queries = [query for query in everything if query.expected_ids]
         if not queries:
-            raise NotFound(_nothing_to_measure(len(everything)))
+            there = "1 query, which expects nothing"
+            if len(everything) > 1:
+                there = f"{len(everything)} queries, none of which expects anything"
+            raise NotFound(NOTHING_EXPECTED.format(queries=there))
         results = [await self._result(namespace, query) for query in queries]
         day = self._today()
+        # Of sorted lines: in whatever order queries and expectations were added, it is the same.
+        lines = sorted(f"{query.query}\n{sorted(query.expected_ids)}" for query in queries)
+        fingerprint = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         async with self._database.transaction(namespace) as tx:
             baselines = await self._golden.baselines(tx)
             compared = compare(queries, results, {} if new_baseline else baselines, day)
@@ -118,12 +150,14 @@ class GoldenTest:
                 compared.baseline_precision,
                 compared.drift_detected,
                 len(results),
-                _fingerprint(queries),
+                fingerprint,
             )
             await self._golden.record(tx, run, results)
             await self._golden.begin(tx, compared.begun.values())
             await self._golden.end(tx, sorted(baselines.keys() - {query.id for query in queries}))
-        return GoldenReport(run, compared.details(), _breakdown(results), compared.changes)
+        of_length = {length: [result for result in results if result.query_type == length] for length in LENGTHS}
+        breakdown = {length: LengthResult(len(some), _precision(some)) for length, some in of_length.items()}
+        return GoldenReport(run, compared.details(), breakdown, compared.changes)
 
     async def history(self, namespace: str, limit: int = 90) -> list[GoldenRun]:
         """The last runs, the oldest first."""
@@ -150,52 +184,9 @@ def _precision(results: Sequence[QueryResult]) -> float | None:
     return precision([result.hits for result in results])
 
 
-def _breakdown(results: Sequence[QueryResult]) -> dict[Length, LengthResult]:
-    of_length = {length: [result for result in results if result.query_type == length] for length in LENGTHS}
-    return {length: LengthResult(len(some), _precision(some)) for length, some in of_length.items()}
-
-
-def _fingerprint(queries: Sequence[GoldenQuery]) -> str:
-    """The same for the same queries with the same expectations, in whatever order they were added."""
-    lines = sorted(f"{query.query}\n{sorted(query.expected_ids)}" for query in queries)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _query(entry: Entry) -> str:
-    return checks.question(entry.query, f"{entry.place}query")
-
-
-def _expected(entry: Entry) -> list[int] | None:
-    if entry.expected_ids is None:
-        return None
-    name = f"{entry.place}expect"
-    if isinstance(entry.expected_ids, str | bytes) or not isinstance(entry.expected_ids, Sequence):
-        raise Invalid(f"{name} must be a list of ids of insights")
-    for insight in entry.expected_ids:
-        if isinstance(insight, bool) or not isinstance(insight, int):
-            raise Invalid(f"{name} must contain ids of insights, whole numbers, not {insight!r}")
-    if len(entry.expected_ids) > MAX_EXPECTED:
-        raise Invalid(f"{name} has {len(entry.expected_ids)} ids, more than the limit of {MAX_EXPECTED}")
-    _refuse_unknown(entry, [insight for insight in entry.expected_ids if not 0 < insight <= checks.LARGEST_ID])
-    return list(dict.fromkeys(entry.expected_ids))
-
-
 def _refuse_unknown(entry: Entry, unknown: Sequence[int]) -> None:
     if unknown:
         raise NotFound(f"{entry.place}expect names insights that are not stored here: {', '.join(map(str, unknown))}")
-
-
-def _nothing_to_measure(count: int) -> str:
-    if not count:
-        return (
-            "The golden test set is empty: there are no queries to measure precision with. "
-            "Add one with `recollect golden add QUERY --expect ID`."
-        )
-    queries = "1 query, which expects nothing" if count == 1 else f"{count} queries, none of which expects anything"
-    return (
-        f"The golden test set has {queries}: nothing can be measured. "
-        "Set what a query should find with `recollect golden add QUERY --expect ID`."
-    )
 
 
 def _too_many() -> str:
