@@ -1,7 +1,7 @@
 """Graph memory: add things and relations, look around a thing, find how two things are connected."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,9 +9,9 @@ from typing import Any
 
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
-from recollect.flows.cognitive.shortest_paths import Path, shortest_paths
-from recollect.memory.cognitive.graph import Direction, End, Graph, Hop, Neighbor, Node
-from recollect.storage.database import Database, Statements, Transaction
+from recollect.flows.cognitive.shortest_paths import shortest_paths
+from recollect.memory.cognitive.graph import Direction, End, Graph, Neighbor, Node
+from recollect.storage.database import Database, Statements
 
 MAX_DEPTH = 5
 MAX_PATH_DEPTH = 10
@@ -142,7 +142,12 @@ class GraphMemory:
         if labels.get(target_name) is None:
             labels[target_name] = target_label
         async with self._database.transaction(namespace) as tx:
-            ends, created = await self._ends(tx, labels)
+            ends, created = await self._graph.ends(tx, labels), set[str]()
+            if missing := {name: label for name, label in labels.items() if name not in ends}:
+                created = await self._graph.create_ends(tx, missing)
+                ends = await self._graph.ends(tx, labels)
+            if unlabelled := {name: label for name, label in labels.items() if label and not ends[name].labelled}:
+                await self._graph.label_ends(tx, unlabelled)
             source, target = ends[source_name].id, ends[target_name].id
             edge_id, stored = await self._graph.put_edge(tx, source, target, relation, weight, encoded)
         return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
@@ -157,7 +162,20 @@ class GraphMemory:
         checks.between(depth, 1, MAX_DEPTH, "depth")
         async with _in_time(), self._database.reading(namespace) as db:
             start = (await self._existing(db, node_name))[node_name].id
-            return await self._walk(db, node_name, start, relation_type, depth)
+            neighbors: list[Neighbor] = []
+            frontier, seen, total, distance = [start], [start], 0, 0
+            while frontier and distance < depth and total <= MAX_NEIGHBORS:
+                distance += 1
+                room = MAX_NEIGHBORS - len(neighbors)
+                # A row even where there is no room: it says how many more there are.
+                found, count = await self._graph.around(
+                    db, frontier, seen, relation_type, distance=distance, limit=max(room, 1)
+                )
+                total += count
+                neighbors += found[:room]
+                frontier = [neighbor.node_id for neighbor in found[:room]]
+                seen += frontier
+        return Neighborhood(node_name, depth, neighbors, total, distance)
 
     async def find_path(self, namespace: str, start_node: str, end_node: str, max_depth: int = 5) -> Paths:
         """How two nodes are connected: the shortest paths of at most so many steps."""
@@ -167,19 +185,18 @@ class GraphMemory:
         async with _in_time(), self._database.reading(namespace) as db:
             ends = await self._existing(db, start_node, end_node)
             found = await shortest_paths(self._graph, db, ends[start_node].id, ends[end_node].id, max_depth)
-            return Paths(start_node, end_node, await self._described(db, found.paths), found.depth)
-
-    async def _ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> tuple[dict[str, End], set[str]]:
-        """The ends of an edge, created or labelled where need be, and the names of those that were created."""
-        ends = await self._graph.ends(tx, labels)
-        created: set[str] = set()
-        if missing := {name: label for name, label in labels.items() if name not in ends}:
-            created = await self._graph.create_ends(tx, missing)
-            ends = await self._graph.ends(tx, labels)
-        unlabelled = {name: label for name, label in labels.items() if label is not None and not ends[name].labelled}
-        if unlabelled:
-            await self._graph.label_ends(tx, unlabelled)
-        return ends, created
+            hops = await self._graph.hops(db, {pair for path in found.paths for pair in pairwise(path)})
+            nodes = await self._graph.described(db, {node for path in found.paths for node in path})
+        paths = []
+        for path in found.paths:
+            steps = [hops[pair] for pair in pairwise(path)]
+            on_the_way = [
+                PathNode(node, *nodes[node], hop.relation, hop.direction, hop.weight)
+                for node, hop in zip(path, steps, strict=False)
+            ]
+            paths.append([*on_the_way, PathNode(path[-1], *nodes[path[-1]], None, None, None)])
+        paths.sort(key=lambda path: -sum(node.weight_to_next or 0.0 for node in path))
+        return Paths(start_node, end_node, paths, found.depth)
 
     async def _existing(self, db: Statements, *names: str) -> dict[str, End]:
         ends = await self._graph.ends(db, names)
@@ -187,41 +204,6 @@ class GraphMemory:
             if name not in ends:
                 raise NotFound(f"There is no node named {name!r} in the graph: names must match exactly")
         return ends
-
-    async def _walk(
-        self, db: Statements, start_node: str, start: int, relation_type: str | None, depth: int
-    ) -> Neighborhood:
-        neighbors: list[Neighbor] = []
-        frontier, seen, total, distance = [start], [start], 0, 0
-        while frontier and distance < depth and total <= MAX_NEIGHBORS:
-            distance += 1
-            room = MAX_NEIGHBORS - len(neighbors)
-            # A row even where there is no room: it says how many more there are.
-            found, count = await self._graph.around(
-                db, frontier, seen, relation_type, distance=distance, limit=max(room, 1)
-            )
-            total += count
-            neighbors += found[:room]
-            frontier = [neighbor.node_id for neighbor in found[:room]]
-            seen += frontier
-        return Neighborhood(start_node, depth, neighbors, total, distance)
-
-    async def _described(self, db: Statements, paths: Sequence[Path]) -> list[list[PathNode]]:
-        hops = await self._graph.hops(db, {pair for path in paths for pair in pairwise(path)})
-        nodes = await self._graph.described(db, {node for path in paths for node in path})
-        described = [_path_nodes(path, nodes, hops) for path in paths]
-        return sorted(described, key=lambda path: -sum(node.weight_to_next or 0.0 for node in path))
-
-
-def _path_nodes(
-    path: Path, nodes: Mapping[int, tuple[str, str]], hops: Mapping[tuple[int, int], Hop]
-) -> list[PathNode]:
-    steps = [hops[pair] for pair in pairwise(path)]
-    on_the_way = [
-        PathNode(node, *nodes[node], hop.relation, hop.direction, hop.weight)
-        for node, hop in zip(path, steps, strict=False)
-    ]
-    return [*on_the_way, PathNode(path[-1], *nodes[path[-1]], None, None, None)]
 
 
 @asynccontextmanager
