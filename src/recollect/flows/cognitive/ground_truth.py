@@ -1,8 +1,8 @@
 """Ground truth: what both judges found relevant to a golden query becomes what it expects, by an explicit step."""
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.agreement import RELEVANT_ABOVE
@@ -10,7 +10,7 @@ from recollect.flows.cognitive.golden_test import MAX_EXPECTED
 from recollect.language.letters import fold
 from recollect.memory.cognitive.golden import Golden, GoldenQuery
 from recollect.memory.cognitive.insights import Insights
-from recollect.memory.cognitive.judging import Judgement, JudgeScore, Judging
+from recollect.memory.cognitive.judging import JudgeScore, Judging
 from recollect.storage.database import Database
 
 _WORD = re.compile(r"\w+")
@@ -48,7 +48,12 @@ class GroundTruth:
         """
         async with self._database.transaction(namespace) as tx:
             query = await self._golden.lock(tx, query_id)
-            verdicts = list(_last_verdicts(query, await self._judging.of_query(tx, query_id)))
+            evaluations = [judgement.evaluation for judgement in await self._judging.of_query(tx, query_id)]
+            about_it = [each.scores for each in evaluations if asks_the_same(each.query, query)]
+            last: dict[int, JudgeScore] = {}
+            for score in chain.from_iterable(about_it):  # the last evaluation comes first
+                last.setdefault(score.document_id, score)
+            verdicts = list(last.values())
             if not verdicts:
                 raise NotFound(f"Query {query_id} has not been judged: call the MCP tool `store_dual_judge_scores`")
             agreed = [score.document_id for score in verdicts if _relevance(score) == (True, True)]
@@ -77,18 +82,6 @@ def asks_the_same(query: str, golden: GoldenQuery) -> bool:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(fold(text))
-
-
-def _last_verdicts(query: GoldenQuery, judgements: Iterable[Judgement]) -> Iterator[JudgeScore]:
-    """The scores of each document, from the last evaluation that was about this very query."""
-    seen: set[int] = set()
-    asked = _words(query.query)
-    for judgement in judgements:
-        if _words(judgement.evaluation.query) == asked:
-            for score in judgement.evaluation.scores:
-                if score.document_id not in seen:
-                    seen.add(score.document_id)
-                    yield score
 
 
 def _relevance(score: JudgeScore) -> tuple[bool, bool]:
