@@ -110,7 +110,13 @@ class Judge:
         try:
             return await self.llm.complete_as(prompt, Verdict)
         except RecollectError as problem:
-            raise _failure(problem)(f"{self.name} ({self.llm.model_id}) failed: {problem}") from problem
+            failure: type[RecollectError] = JudgeFailed
+            if isinstance(problem, NoUsableKey):  # a key that is refused is as good as none
+                failure = ApiKeyMissing
+            elif isinstance(problem, BudgetSpent | Misconfigured) and not isinstance(problem, Refused):
+                # Not a request that is refused: that may be the document's fault.
+                failure = JudgeUnusable
+            raise failure(f"{self.name} ({self.llm.model_id}) failed: {problem}") from problem
 
 
 def judge_models(settings: Settings, providers: Providers) -> tuple[Llm | None, Llm | None]:
@@ -153,24 +159,6 @@ class Judges:
         The models are asked outside any transaction. Documents that both judged by the deadline are stored; if there
         is none, it is an error.
         """
-        first, second = self._both()
-        checks.question(query, "query")
-        _check(documents)
-        _refuse_another(query, await self._require_query(namespace, query_id))
-        prompts = [_prompt(namespace, query, document, self._seconds) for document in documents]
-        outcomes = await _outcomes((first, second), prompts, self._seconds, progress)
-        judged, unjudged = _sorted(query_id, documents, outcomes)
-        evaluation = _evaluation(query_id, query, (first.llm.model_id, second.llm.model_id), judged)
-        async with self._database.transaction(namespace) as tx:
-            return Heard(await self._judging.add(tx, evaluation), unjudged)
-
-    async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
-        """Everything the judges said about a query of the golden set, the last first."""
-        await self._require_query(namespace, query_id)
-        async with self._database.reading(namespace) as db:
-            return await self._judging.of_query(db, query_id)
-
-    def _both(self) -> tuple[Judge, Judge]:
         if self._gpt is None and self._claude is None:
             raise ApiKeyMissing(
                 "Both judges are language models, and no OpenAI and no Anthropic API key is configured. "
@@ -180,7 +168,29 @@ class Judges:
             raise _without_key("Judge 1", OPENAI)
         if self._claude is None:
             raise _without_key("Judge 2", ANTHROPIC)
-        return self._gpt, self._claude
+        checks.question(query, "query")
+        _check(documents)
+        golden = await self._require_query(namespace, query_id)
+        # Before anything is paid for: scores for one question would become the ground truth of another.
+        if not asks_the_same(query, golden):
+            asked = golden.query if len(golden.query) <= MAX_QUOTED else golden.query[:MAX_QUOTED] + "..."
+            raise Invalid(f'query is not the golden query {golden.id}, "{asked}": send that text, or another query_id')
+        users = [f"<query>\n{query}\n</query>\n\n<document>\n{each.content}\n</document>" for each in documents]
+        prompts = [
+            Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=self._seconds)
+            for user in users
+        ]
+        outcomes = await _outcomes((self._gpt, self._claude), prompts, self._seconds, progress)
+        models = (self._gpt.llm.model_id, self._claude.llm.model_id)
+        evaluation, unjudged = _evaluation(query_id, query, models, list(zip(documents, outcomes, strict=True)))
+        async with self._database.transaction(namespace) as tx:
+            return Heard(await self._judging.add(tx, evaluation), unjudged)
+
+    async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
+        """Everything the judges said about a query of the golden set, the last first."""
+        await self._require_query(namespace, query_id)
+        async with self._database.reading(namespace) as db:
+            return await self._judging.of_query(db, query_id)
 
     async def _require_query(self, namespace: str, query_id: int) -> GoldenQuery:
         async with self._database.reading(namespace) as db:
@@ -192,22 +202,17 @@ async def _outcomes(
 ) -> list[Pair | RecollectError]:
     """What became of each prompt until the deadline. A judge that cannot be used ends all that is under way."""
     async with tasks.beside(*(_pair(judges, prompt) for prompt in prompts)) as asked:
-        await _watch(asked, seconds, progress)
+        clock = asyncio.get_running_loop().time
+        until, waiting = clock() + seconds, set(asked)
+        while waiting and (left := until - clock()) > 0:
+            done, waiting = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if any(_is_hopeless(_problem(task)) for task in done):
+                break
+            if done and progress is not None:
+                await progress(len(asked) - len(waiting), len(asked))
     late = JudgeFailed(f"not judged within {seconds:g} s (RECOLLECT_JUDGE_DEADLINE_SECONDS)")
     called_off = next((problem for task in asked if (problem := _problem(task)) and _is_hopeless(problem)), late)
     return [called_off if task.cancelled() else _problem(task) or task.result() for task in asked]
-
-
-async def _watch(asked: Sequence[asyncio.Task[Pair]], seconds: float, progress: Progress | None) -> None:
-    """Until all are done, the time is up, or a judge turns out to be unusable."""
-    clock = asyncio.get_running_loop().time
-    until, waiting = clock() + seconds, set(asked)
-    while waiting and (left := until - clock()) > 0:
-        done, waiting = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        if any(_is_hopeless(_problem(task)) for task in done):
-            return
-        if done and progress is not None:
-            await progress(len(asked) - len(waiting), len(asked))
 
 
 async def _pair(judges: tuple[Judge, Judge], prompt: Prompt) -> Pair:
@@ -232,20 +237,28 @@ def _is_hopeless(problem: RecollectError | None) -> bool:
     return isinstance(problem, ApiKeyMissing | JudgeUnusable)
 
 
-def _sorted(
-    query_id: int, documents: Sequence[Document], outcomes: Sequence[Pair | RecollectError]
-) -> tuple[list[tuple[Document, Pair]], tuple[Unjudged, ...]]:
-    """Documents with both verdicts, and those without; an error if none has them."""
-    pairs = list(zip(documents, outcomes, strict=True))
-    judged = [(document, outcome) for document, outcome in pairs if not isinstance(outcome, RecollectError)]
-    failed = [(document, outcome) for document, outcome in pairs if isinstance(outcome, RecollectError)]
+def _evaluation(
+    query_id: int, query: str, models: tuple[str, str], outcomes: Sequence[tuple[Document, Pair | RecollectError]]
+) -> tuple[Evaluation, tuple[Unjudged, ...]]:
+    """Of the documents with both verdicts, and those without; an error if none has them."""
+    judged = [(document, outcome) for document, outcome in outcomes if not isinstance(outcome, RecollectError)]
+    failed = [(document, outcome) for document, outcome in outcomes if isinstance(outcome, RecollectError)]
     if failed:
         # The reasons are for the caller: they may quote a provider.
-        _log.warning("Judges failed for %d of %d documents of query %d", len(failed), len(documents), query_id)
+        _log.warning("Judges failed for %d of %d documents of query %d", len(failed), len(outcomes), query_id)
     if not judged:
         problem = next((problem for _, problem in failed if _is_hopeless(problem)), failed[0][1])
         raise type(problem)(f"Nothing was stored: {problem}")
-    return judged, tuple(Unjudged(document.id, str(problem)) for document, problem in failed)
+    ones, others = [one.score for _, (one, _) in judged], [other.score for _, (_, other) in judged]
+    agreement = kappa(relevant(ones), relevant(others))
+    scores = (
+        JudgeScore(document.id, one.score, _reason(one), other.score, _reason(other))
+        for document, (one, other) in judged
+    )
+    evaluation = Evaluation(
+        query_id, query, *models, fmean(ones), fmean(others), agreement, band(agreement), tuple(scores)
+    )
+    return evaluation, tuple(Unjudged(document.id, str(problem)) for document, problem in failed)
 
 
 def reservations(heard: Heard) -> list[str]:
@@ -257,42 +270,10 @@ def reservations(heard: Heard) -> list[str]:
     return said
 
 
-def _refuse_another(query: str, golden: GoldenQuery) -> None:
-    """Before anything is paid for: scores for one question would become the ground truth of another."""
-    if not asks_the_same(query, golden):
-        asked = golden.query if len(golden.query) <= MAX_QUOTED else golden.query[:MAX_QUOTED] + "..."
-        raise Invalid(f'query is not the golden query {golden.id}, "{asked}": send that text, or another query_id')
-
-
 def _without_key(judge: str, provider: Provider) -> ApiKeyMissing:
     return ApiKeyMissing(
         f"{judge} is a language model, and no {provider.name} API key is configured. Set {provider.key_setting}."
     )
-
-
-def _failure(problem: RecollectError) -> type[RecollectError]:
-    """A key that is refused is as good as none; a request that is refused may be the document's fault."""
-    if isinstance(problem, NoUsableKey):
-        return ApiKeyMissing
-    unusable = isinstance(problem, BudgetSpent | Misconfigured) and not isinstance(problem, Refused)
-    return JudgeUnusable if unusable else JudgeFailed
-
-
-def _prompt(namespace: str, query: str, document: Document, seconds: float) -> Prompt:
-    user = f"<query>\n{query}\n</query>\n\n<document>\n{document.content}\n</document>"
-    return Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=seconds)
-
-
-def _evaluation(
-    query_id: int, query: str, models: tuple[str, str], judged: Sequence[tuple[Document, Pair]]
-) -> Evaluation:
-    ones, others = [one.score for _, (one, _) in judged], [other.score for _, (_, other) in judged]
-    agreement = kappa(relevant(ones), relevant(others))
-    scores = (
-        JudgeScore(document.id, one.score, _reason(one), other.score, _reason(other))
-        for document, (one, other) in judged
-    )
-    return Evaluation(query_id, query, *models, fmean(ones), fmean(others), agreement, band(agreement), tuple(scores))
 
 
 def _reason(verdict: Verdict) -> str:
