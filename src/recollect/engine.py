@@ -64,7 +64,7 @@ class Engine:
         self.embedders = Embedders(local, self.providers, settings.embedding_model)
         self._build_spine()
         self.access = Access(database, capabilities.keys)
-        self.status = Status(database, capabilities, self.embedders, self.spending)
+        self.status = Status(database, capabilities, self.namespace_models, self.spending)
         self.conversations = Conversations(database, capabilities.sessions, capabilities.log, self.remember)
         self._build_cognition()
         self._build_memories()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from recollect import checks, telemetry
@@ -19,7 +20,7 @@ from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.twins import Twins
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.storage import erasure
-from recollect.storage.database import Database, Statements, Transaction
+from recollect.storage.database import Database
 
 SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 
@@ -128,20 +129,26 @@ class Forget:
     ) -> Receipt:
         """One item, and its twins if they are wanted; it goes last: a second call finds them by it."""
         async with self._database.reading(namespace) as db:
-            target = await self._found(db, target)
-        same = await self._same(namespace, target)
+            if target.kind == "message" and (number := as_number(target.id)) is not None:
+                # A message goes by its UUID and, in the cognitive contract, by an integer.
+                if message := (await self._capabilities.log.by_seq(db, [number])).get(number):
+                    target = Target("message", str(message.id))
+            elif target.kind is None:
+                kinds = await self._capabilities.passages.kinds(db, target.id, registry.recalled())
+                if len(kinds) > 1:
+                    choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
+                    raise Invalid(f"id {target.id} is ambiguous: use {choice}")
+                target = Target(kinds[0], target.id) if kinds else target
+        same: list[Target] = []
+        if target.kind is not None:
+            # What is not found by its words has no twins.
+            stored_id = str(as_uuid(target.id) or target.id)
+            same = [Target(target.kind, twin) for twin in await self._twins.of(namespace, target.kind, stored_id)]
         for item in [*(same if twins else ()), target]:
             await self._item(namespace, item, tally, rehearse=rehearse)
             tally.tell()
         left = () if twins else tuple(map(str, same))
         return _known(replace(tally.receipt(str(target)), twins_left=left), target)
-
-    async def _same(self, namespace: str, target: Target) -> list[Target]:
-        """The twins of an item: what is not found by its words has none."""
-        if target.kind is None:
-            return []
-        stored_id = str(as_uuid(target.id) or target.id)
-        return [Target(target.kind, twin) for twin in await self._twins.of(namespace, target.kind, stored_id)]
 
     async def _item(self, namespace: str, target: Target, tally: Tally, *, rehearse: bool) -> None:
         if target.kind is None:
@@ -154,28 +161,14 @@ class Forget:
         except _Rehearsed:
             pass
 
-    async def _found(self, db: Statements, target: Target) -> Target:
-        """An item with its kind and the id that it is stored under, if there is one."""
-        if target.kind == "message":
-            return Target("message", await self._message_id(db, target.id))
-        if target.kind is not None:
-            return target
-        kinds = await self._capabilities.passages.kinds(db, target.id, registry.recalled())
-        if len(kinds) > 1:
-            choice = " or ".join(f"{kind}:{target.id}" for kind in kinds)
-            raise Invalid(f"id {target.id} is ambiguous: use {choice}")
-        return Target(kinds[0], target.id) if kinds else target
-
-    async def _message_id(self, db: Statements, item_id: str) -> str:
-        """A message goes by its UUID and, in the cognitive contract, by an integer."""
-        number = as_number(item_id)
-        found = {} if number is None else await self._capabilities.log.by_seq(db, [number])
-        return str(found[number].id) if number in found else item_id
-
     async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
         """The key goes first, so that whoever has it soon adds nothing more: see Access on how soon."""
         tally.add("api_keys", await self._access.remove_user(namespace, user_id))
-        while some := await self._some_sessions(namespace, user_id):
+        while True:
+            async with self._database.reading(namespace) as db:
+                some = await self._capabilities.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
+            if not some:
+                break
             await self._those_sessions(namespace, some, tally, of_users=False)
         for item, owned in registry.owned():
             async for page in self._counts.pages_of_user(namespace, item, owned, user_id):
@@ -196,25 +189,18 @@ class Forget:
         for session_id in buffered:
             await self._store.delete(namespace, session_id)
         tally.add("buffers", len(buffered))
+        in_sessions = partial(self._capabilities.memories.in_sessions, of_users=of_users)
         finished = False
         while not finished:
             async with self._database.transaction(namespace) as tx:
-                finished = await self._step(tx, session_ids, tally, of_users=of_users)
+                await self._capabilities.sessions.lock(tx, session_ids)
+                finished = await self._removal.next_messages(tx, session_ids, tally)
+                if finished and (memories := await in_sessions(tx, session_ids, UUIDS.before_all, ITEMS_AT_ONCE)):
+                    await self._removal.items(tx, MEMORY_ITEM, memories, tally)
+                    finished = False
+                if finished:
+                    await self._removal.sessions(tx, session_ids, tally)
             tally.tell()
-
-    async def _step(self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool) -> bool:
-        """Remove the next messages or memories of some sessions, or at last themselves; True then."""
-        await self._capabilities.sessions.lock(tx, session_ids)
-        if not await self._removal.next_messages(tx, session_ids, tally):
-            return False
-        memories = await self._capabilities.memories.in_sessions(
-            tx, session_ids, UUIDS.before_all, ITEMS_AT_ONCE, of_users=of_users
-        )
-        if memories:
-            await self._removal.items(tx, MEMORY_ITEM, memories, tally)
-            return False
-        await self._removal.sessions(tx, session_ids, tally)
-        return True
 
     async def _whole(self, namespace: str, tally: Tally) -> None:
         buffered = await self._store.external_sessions(namespace, None)
@@ -233,10 +219,6 @@ class Forget:
         else:
             raise Conflict(f"Another process still writes to namespace {namespace}: stop it and try again")
         self._access.clear_cache()
-
-    async def _some_sessions(self, namespace: str, user_id: str) -> list[str]:
-        async with self._database.reading(namespace) as db:
-            return await self._capabilities.sessions.some_of_user(db, user_id, SESSIONS_AT_ONCE)
 
 
 def _check(namespace: str, target: Target, twins: bool) -> None:

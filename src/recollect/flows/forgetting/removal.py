@@ -1,6 +1,6 @@
 """Removal: takes items out of memory with everything that was derived from them, within one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
@@ -36,7 +36,16 @@ class Removal:
     async def items(self, tx: Transaction, item: Item, ids: Ids, tally: Tally) -> None:
         """Items of one kind, with what goes along with them."""
         others = await item.remove(self._capabilities, tx, ids, tally)
-        await self._take_passages(tx, {item.name: ids, **(others or {})}, tally)
+        recalled = registry.recalled()
+        passages = [
+            passage_id
+            for kind, item_ids in {item.name: ids, **(others or {})}.items()
+            if kind in recalled
+            for passage_id in await self._capabilities.passages.of_items(tx, kind, list(map(str, item_ids)))
+        ]
+        if passages:
+            await self._capabilities.passages.remove(tx, passages)
+        tally.add("passages", len(passages))
 
     async def next_messages(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> bool:
         """As many messages of some sessions as go at once; True if there were none left."""
@@ -49,15 +58,3 @@ class Removal:
         """Sessions in which nothing is said any more, and what summed them up."""
         tally.add("summaries", await self._capabilities.windows.remove_summaries(tx, session_ids))
         tally.add("sessions", await self._capabilities.sessions.remove(tx, session_ids))
-
-    async def _take_passages(self, tx: Transaction, items: Mapping[str, Ids], tally: Tally) -> None:
-        recalled = registry.recalled()
-        ids = [
-            passage_id
-            for kind, item_ids in items.items()
-            if kind in recalled
-            for passage_id in await self._capabilities.passages.of_items(tx, kind, list(map(str, item_ids)))
-        ]
-        if ids:
-            await self._capabilities.passages.remove(tx, ids)
-        tally.add("passages", len(ids))
