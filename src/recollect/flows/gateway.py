@@ -159,17 +159,43 @@ class Gateway:
             for memory in recollection.memories:
                 found.setdefault((memory.kind, memory.id), (name, memory))
         best = sorted(found.values(), key=lambda each: -each[1].score)[:top_k]
+        resources: dict[UUID, Resource] = {}
+        if ids := [UUID(memory.id) for _, memory in best if memory.kind == "resource"]:
+            async with self._database.reading(owner.namespace) as db:
+                resources = await self._resources.find(db, ids)
+        shown = [
+            Found(
+                memory,
+                None if memory.session_id is None else memory.session_id.removesuffix(owner.mark),
+                scope,
+                resources.get(UUID(memory.id)) if memory.kind == "resource" else None,
+            )
+            for scope, memory in best
+        ]
         degraded = next((each.degraded for each in recollections if each.degraded is not None), None)
-        return Results(await self._shown(owner, best), degraded)
+        return Results(shown, degraded)
 
     async def add(self, owner: Owner, session_id: str, messages: Sequence[Said]) -> Added:
         """Append messages to a chat, all or none; those that it has already are left out."""
         _check_session_id(session_id)
         checks.between(len(messages), 1, MAX_MESSAGES, "the number of messages")
         for number, message in enumerate(messages):
-            _check(message, f"messages[{number}]")
+            checks.identifier(message.sender_id, f"messages[{number}].sender_id")
+            checks.one_of(message.role, ROLES, f"messages[{number}].role")
+            checks.between(message.timestamp, 1, LAST_TIMESTAMP, f"messages[{number}].timestamp")
+            checks.text(message.content, f"messages[{number}].content")
         stored = owner.stored(session_id)
-        lines = tuple(_line(stored, message) for message in messages)
+        lines = tuple(
+            Line(
+                message.role,
+                message.content,
+                speaker=message.sender_id,
+                at=_EPOCH + timedelta(milliseconds=message.timestamp),
+                # The same whenever the message comes, so that it is written once.
+                id=uuid_at(message.timestamp, stored, message.sender_id, message.role, message.content),
+            )
+            for message in messages
+        )
         turn = Turn(stored, lines, owner_if_new=owner.user_id, realm=owner.realm)
         written = await self._remember.turn(owner.namespace, turn)
         return Added(len(written), len(messages) - len(written), stored)
@@ -239,22 +265,6 @@ class Gateway:
         async with self._database.reading(owner.namespace) as db:
             return (await self._sessions.holders(db, [stored])).get(stored) == SessionOwner(owner.user_id, owner.realm)
 
-    async def _shown(self, owner: Owner, best: Sequence[tuple[str, Memory]]) -> list[Found]:
-        ids = [UUID(memory.id) for _, memory in best if memory.kind == "resource"]
-        resources: dict[UUID, Resource] = {}
-        if ids:
-            async with self._database.reading(owner.namespace) as db:
-                resources = await self._resources.find(db, ids)
-        return [
-            Found(
-                memory,
-                None if memory.session_id is None else memory.session_id.removesuffix(owner.mark),
-                scope,
-                resources.get(UUID(memory.id)) if memory.kind == "resource" else None,
-            )
-            for scope, memory in best
-        ]
-
 
 def _check_session_id(session_id: str) -> str:
     checks.identifier(session_id, "session_id")
@@ -263,21 +273,3 @@ def _check_session_id(session_id: str) -> str:
     if len(session_id) > MAX_SESSION_CHARACTERS:
         raise Invalid(f"session_id is longer than {MAX_SESSION_CHARACTERS} characters")
     return session_id
-
-
-def _check(message: Said, place: str) -> None:
-    checks.identifier(message.sender_id, f"{place}.sender_id")
-    checks.one_of(message.role, ROLES, f"{place}.role")
-    checks.between(message.timestamp, 1, LAST_TIMESTAMP, f"{place}.timestamp")
-    checks.text(message.content, f"{place}.content")
-
-
-def _line(stored: str, message: Said) -> Line:
-    """A message with an id that it has whenever it comes, so that it is written once."""
-    return Line(
-        message.role,
-        message.content,
-        speaker=message.sender_id,
-        at=_EPOCH + timedelta(milliseconds=message.timestamp),
-        id=uuid_at(message.timestamp, stored, message.sender_id, message.role, message.content),
-    )
