@@ -67,25 +67,21 @@ def verbatim(text: str, failure: RecollectError | None = None) -> Condensed:
 
 async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMemory]) -> Condensed:
     """One sentence for a text, compared with the nearest memories of its scope; verbatim where the model fails."""
-    prompt = Prompt(_SYSTEM, _material(text, known), FEATURE, namespace)
+    numbered = dict(enumerate(known, start=1))
+    memories = [
+        f"{number}. ({memory.created_at:%Y-%m-%d}) {' '.join(memory.text.split())[:MAX_SHOWN_CHARACTERS]}"
+        for number, memory in numbered.items()
+    ]
+    shown = "\n".join(memories) or "none"
+    material = f"Today: {datetime.now(UTC):%A, %Y-%m-%d}\n\nKnown memories:\n{shown}\n\nInput:\n{text}"
     try:
-        answer = await llm.complete_as(prompt, _Answer)
+        answer = await llm.complete_as(Prompt(_SYSTEM, material, FEATURE, namespace), _Answer)
     except FAILURES as failure:
         return verbatim(text, failure)
     said = answer.memory.strip()
-    numbered = dict(enumerate(known, start=1))
     same = None if answer.same_as is None else numbered.get(answer.same_as)
     # A model may overlook a number, and then a memory would be lost.
     if same is not None and same_facts(said, same.text):
         return Condensed(said, {}, same)
     outdated = {number: numbered[number] for number in answer.replaces if number in numbered}
     return Condensed(said, {}, outdated=tuple(outdated.values()))
-
-
-def _material(text: str, known: Sequence[StoredMemory]) -> str:
-    memories = [
-        f"{number}. ({memory.created_at:%Y-%m-%d}) {' '.join(memory.text.split())[:MAX_SHOWN_CHARACTERS]}"
-        for number, memory in enumerate(known, start=1)
-    ]
-    shown = "\n".join(memories) or "none"
-    return f"Today: {datetime.now(UTC):%A, %Y-%m-%d}\n\nKnown memories:\n{shown}\n\nInput:\n{text}"

@@ -12,7 +12,7 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
-from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
+from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
 from recollect.flows.long_term.memory_requests import Change, Chosen
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
@@ -138,7 +138,10 @@ class LongTermMemory:
             return known
         if echoed := await self._echoed(namespace, text, holder, recalled):
             return Added(echoed, "echo")
-        condensed = await self._condensed(namespace, text, holder)
+        condensed = verbatim(text)
+        if self._llm is not None and len(text) <= MAX_CONDENSED_CHARACTERS:
+            near = [memory for memory in await self._nearest(namespace, text, holder) if memory.holder == holder]
+            condensed = await condense(self._llm, namespace, text, near[:COMPARED])
         same = condensed.same if condensed.same and condensed.same.category == category else None
         if same and (known := await self._with_more(namespace, same, metadata)):
             return known
@@ -323,7 +326,9 @@ class LongTermMemory:
         for _ in range(_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
                 # Locked before the new one is there: whoever changes one of them may be about to say the same as it.
-                old = await self._still_so(tx, outdated)
+                held = await self._memories.lock(tx, [other.id for other in outdated]) if outdated else {}
+                # Those that nobody has changed since a model was asked about them.
+                old = [other for other in outdated if held.get(other.id) == other]
                 memory = await self._memories.add(tx, draft)
                 if memory is not None:
                     await self._passage_writer.add(tx, _source(memory, prepared), prepared)
@@ -335,24 +340,11 @@ class LongTermMemory:
                 return known
         raise Conflict("Another request is deleting the same memory: try again")
 
-    async def _still_so(self, tx: Transaction, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-        """Those that nobody has changed since a model was asked about them."""
-        if not memories:
-            return []
-        held = await self._memories.lock(tx, [memory.id for memory in memories])
-        return [memory for memory in memories if held.get(memory.id) == memory]
-
     async def _supersede(self, tx: Transaction, old: Sequence[StoredMemory], new: StoredMemory) -> None:
         for memory in old:
             await self._memories.supersede(tx, memory, new)
         if old:
             await self._passages.remove_items(tx, KIND, [str(memory.id) for memory in old])
-
-    async def _condensed(self, namespace: str, text: str, holder: MemoryScope) -> Condensed:
-        if self._llm is None or len(text) > MAX_CONDENSED_CHARACTERS:
-            return verbatim(text)
-        known = [memory for memory in await self._nearest(namespace, text, holder) if memory.holder == holder]
-        return await condense(self._llm, namespace, text, known[:COMPARED])
 
     async def _nearest(self, namespace: str, text: str, holder: MemoryScope) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
