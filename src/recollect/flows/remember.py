@@ -1,7 +1,7 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import repeat
@@ -15,7 +15,7 @@ from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing
 from recollect.memory.log import Entry, Log, Message
-from recollect.memory.sessions import Session, SessionOwner, Sessions, Slots
+from recollect.memory.sessions import Session, SessionOwner, Sessions
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
@@ -128,8 +128,19 @@ class Remember:
         """Append messages to a session; returns when they are durable and can be found by their words."""
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
-        excerpts = await _excerpts_of(turn)
-        messages = await self._turns.submit(namespace, _Analysed(turn, excerpts), turn.size())
+        if turn.size() <= _ANALYSED_AT_ONCE:
+            excerpts = [analyse(line.content, line.speaker) for line in turn.lines]
+        else:
+            numbered = (
+                None if excerpt is None else (number, excerpt)
+                for number, line in enumerate(turn.lines)
+                for excerpt in analysing(line.content, line.speaker)
+            )
+            of_line: list[list[Excerpt]] = [[] for _ in turn.lines]
+            for number, excerpt in await in_steps(numbered):
+                of_line[number].append(excerpt)
+            excerpts = list(map(tuple, of_line))
+        messages = await self._turns.submit(namespace, _Analysed(turn, tuple(excerpts)), turn.size())
         telemetry.messages_stored(len(messages))
         self._written()
         return messages
@@ -200,19 +211,41 @@ class Remember:
 
     async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
         analysed = await self._unwritten(tx, analysed)
-        slots = await self._slots(tx, [item.turn for item in analysed])
+        turns = [item.turn for item in analysed]
+        slots = await self._sessions.advance(tx, Counter(turn.session_id for turn in turns for _ in turn.lines))
+        _open_first(turns, slots)
         next_position = {session_id: room.first_position for session_id, room in slots.items()}
         entries: list[Entry] = []
         sources: list[Source] = []
         for turn, excerpts in ((item.turn, item.excerpts) for item in analysed):
             if room := slots.get(turn.session_id):
-                added = await in_steps(_entries(turn, next_position[turn.session_id], room.at))
+                added = await in_steps(
+                    Entry(
+                        line.id or uuid7(),
+                        turn.session_id,
+                        position,
+                        line.role,
+                        line.speaker,
+                        line.content,
+                        line.metadata,
+                        line.at or room.at,
+                    )
+                    for position, line in enumerate(turn.lines, next_position[turn.session_id])
+                )
                 next_position[turn.session_id] += len(added)
                 entries += added
                 sources += await in_steps(map(_source, added, excerpts, repeat(room.holder)))
         messages = iter(await self._log.append(tx, entries))
         await self._passages.add(tx, sources)
-        return [_answer(item, slots, messages) for item in analysed]
+        answers: list[list[Message] | RecollectError] = []
+        for item in analysed:
+            if item.refusal is not None:
+                answers.append(item.refusal)
+            elif item.turn.lines and item.turn.session_id not in slots:
+                answers.append(SessionNotFound.named(item.turn.session_id))
+            else:
+                answers.append([next(messages) for _ in item.turn.lines])
+        return answers
 
     async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
         """Turns without the lines that are written already; only those of a realm can have any, and may be refused."""
@@ -225,25 +258,6 @@ class Remember:
         ids = [line.id for item in analysed for line in item.turn.lines if line.id is not None]
         known = await self._log.known(tx, ids)
         return [_new_lines(item, holders.get(item.turn.session_id), known) for item in analysed]
-
-    async def _slots(self, tx: Transaction, turns: Sequence[Turn]) -> dict[str, Slots]:
-        slots = await self._sessions.advance(tx, _message_counts(turns))
-        _open_first(turns, slots)
-        return slots
-
-
-async def _excerpts_of(turn: Turn) -> tuple[tuple[Excerpt, ...], ...]:
-    if turn.size() <= _ANALYSED_AT_ONCE:
-        return tuple(analyse(line.content, line.speaker) for line in turn.lines)
-    numbered = (
-        None if excerpt is None else (number, excerpt)
-        for number, line in enumerate(turn.lines)
-        for excerpt in analysing(line.content, line.speaker)
-    )
-    excerpts: list[list[Excerpt]] = [[] for _ in turn.lines]
-    for number, excerpt in await in_steps(numbered):
-        excerpts[number].append(excerpt)
-    return tuple(map(tuple, excerpts))
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
@@ -273,14 +287,6 @@ def _new_lines(item: _Analysed, holder: SessionOwner | None, known: set[UUID]) -
     return _Analysed(replace(turn, lines=tuple(lines)), tuple(excerpts))
 
 
-def _answer(item: _Analysed, slots: Mapping[str, Slots], messages: Iterator[Message]) -> list[Message] | RecollectError:
-    if item.refusal is not None:
-        return item.refusal
-    if item.turn.lines and item.turn.session_id not in slots:
-        return SessionNotFound.named(item.turn.session_id)
-    return [next(messages) for _ in item.turn.lines]
-
-
 def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: SessionOwner) -> Source:
     return Source(
         "message",
@@ -294,28 +300,4 @@ def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: SessionOwner) -
         speaker=entry.speaker,
         metadata=entry.metadata,
         realm=holder.realm,
-    )
-
-
-def _message_counts(turns: Sequence[Turn]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for turn in turns:
-        if turn.lines:
-            counts[turn.session_id] += len(turn.lines)
-    return counts
-
-
-def _entries(turn: Turn, first_position: int, at: datetime) -> Iterator[Entry]:
-    return (
-        Entry(
-            line.id or uuid7(),
-            turn.session_id,
-            position,
-            line.role,
-            line.speaker,
-            line.content,
-            line.metadata,
-            line.at or at,
-        )
-        for position, line in enumerate(turn.lines, first_position)
     )
