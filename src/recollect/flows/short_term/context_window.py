@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from recollect import checks
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.remember import Line
-from recollect.flows.short_term.summaries import Summariser, Summary
+from recollect.flows.short_term.summaries import Summariser
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
 from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, WindowMessage
@@ -79,7 +79,23 @@ class ContextWindow:
             limit = own.max_messages or self._defaults.max_messages
             return Context(await self._store.messages(namespace, session_id, limit), strategy)
         max_tokens = own.max_tokens or self._defaults.max_tokens
-        return Context(await self._below(namespace, session_id, max_tokens), strategy)
+        messages = await self._store.messages(namespace, session_id, None)
+        if not to_compact(messages, max_tokens):
+            return Context(messages, strategy)
+        # Readers of one process who come at the same time share one summary; those of others are told by the store.
+        async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):
+            for _ in range(_ATTEMPTS):
+                messages = await self._store.messages(namespace, session_id, None)
+                part = to_compact(messages, max_tokens)
+                if not part:
+                    return Context(messages, strategy)
+                rest = messages[len(part) :]
+                pinned = [message for message in part if message.pinned]
+                summary = await self._summary(namespace, part, budget(part, [*pinned, *rest], max_tokens))
+                if await self._store.replace(namespace, session_id, part, summary):
+                    break
+        # Also where others were quicker each time: this is what the window was, and it fits.
+        return Context([*pinned, summary, *rest], strategy)
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> WindowConfig:
         """Set what holds for this session, over all that was set before; None follows the defaults."""
@@ -95,30 +111,21 @@ class ContextWindow:
         checks.identifier(session_id, "session_id")
         return await self._store.delete(namespace, session_id)
 
-    async def _below(self, namespace: str, session_id: str, max_tokens: int) -> list[WindowMessage]:
-        messages = await self._store.messages(namespace, session_id, None)
-        if not to_compact(messages, max_tokens):
-            return messages
-        # Readers of one process who come at the same time share one summary; those of others are told by the store.
-        async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):
-            for _ in range(_ATTEMPTS):
-                messages = await self._store.messages(namespace, session_id, None)
-                part = to_compact(messages, max_tokens)
-                if not part:
-                    return messages
-                rest = messages[len(part) :]
-                pinned = [message for message in part if message.pinned]
-                summary = await self._summary(namespace, part, budget(part, [*pinned, *rest], max_tokens))
-                if await self._store.replace(namespace, session_id, part, summary):
-                    break
-        # Also where others were quicker each time: this is what the window was, and it fits.
-        return [*pinned, summary, *rest]
-
     async def _summary(self, namespace: str, part: Sequence[WindowMessage], max_tokens: int) -> WindowMessage:
         going = [message for message in part if not message.pinned]
         made = await self._summariser.summarise(namespace, going, max_tokens)
+        # It also stands for the messages of the summary before it.
+        earlier = (going[0].metadata or {}) if going[0].compacted else {}
+        metadata: dict[str, Any] = {
+            "summary_method": made.method,
+            "summarized_messages": len(going) + earlier.get("summarized_messages", 1) - 1,
+            "first_message_id": earlier.get("first_message_id", str(going[0].id)),
+            "last_message_id": str(going[-1].id),
+        }
+        if made.note is not None:
+            metadata["llm_error"] = made.note
         # Of the time of the last message it stands for, so that a window is in the order of time, too.
-        return WindowMessage.of(uuid7(), SUMMARY, made.text, _metadata(going, made), going[-1].at, compacted=True)
+        return WindowMessage.of(uuid7(), SUMMARY, made.text, metadata, going[-1].at, compacted=True)
 
 
 def to_compact(messages: Sequence[WindowMessage], max_tokens: int) -> Sequence[WindowMessage]:
@@ -158,15 +165,3 @@ def _wanted(max_tokens: int) -> int:
 
 def _tokens(messages: Sequence[WindowMessage]) -> int:
     return sum(message.tokens for message in messages)
-
-
-def _metadata(part: Sequence[WindowMessage], made: Summary) -> dict[str, Any]:
-    """Which messages a summary stands for, those of the summary before it included."""
-    earlier = (part[0].metadata or {}) if part[0].compacted else {}
-    metadata = {
-        "summary_method": made.method,
-        "summarized_messages": len(part) + earlier.get("summarized_messages", 1) - 1,
-        "first_message_id": earlier.get("first_message_id", str(part[0].id)),
-        "last_message_id": str(part[-1].id),
-    }
-    return metadata if made.note is None else metadata | {"llm_error": made.note}

@@ -58,25 +58,22 @@ class Summarising:
         note = None
         if self._llm is not None:
             try:
-                return Summary(await self._written(self._llm, namespace, said, max_tokens), "llm")
+                text = "\n".join(line.text if line.speaker is None else f"{line.speaker}: {line.text}" for line in said)
+                length = estimate_tokens(text)
+                if length > MAX_PROMPT_TOKENS:
+                    text = await tasks.in_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
+                instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
+                prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
+                # PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
+                answer = (await self._llm.complete(prompt)).replace("\x00", "")
+                if not answer.strip() or estimate_tokens(answer) >= length:
+                    raise Unavailable("The summary of the language model is empty, or not shorter than the messages")
+                if estimate_tokens(answer) > max_tokens:
+                    return Summary(await tasks.in_thread(summary.summarise, summary.said_in(answer), max_tokens), "llm")
+                return Summary(answer.strip(), "llm")
             except FAILURES as failure:
                 note = category(failure)
         return Summary(await tasks.in_thread(summary.summarise, said, max_tokens), "extractive", note)
-
-    async def _written(self, llm: Llm, namespace: str, said: Sequence[Said], max_tokens: int) -> str:
-        text = "\n".join(line.text if line.speaker is None else f"{line.speaker}: {line.text}" for line in said)
-        length = estimate_tokens(text)
-        if length > MAX_PROMPT_TOKENS:
-            text = await tasks.in_thread(summary.summarise, said, MAX_PROMPT_TOKENS)
-        instructions = _INSTRUCTIONS.format(words=max(max_tokens * 3 // 4, 1))
-        prompt = Prompt(instructions, text, FEATURE, namespace, max_tokens=max_tokens * _ROOM)
-        # PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
-        answer = (await llm.complete(prompt)).replace("\x00", "")
-        if not answer.strip() or estimate_tokens(answer) >= length:
-            raise Unavailable("The summary of the language model is empty, or not shorter than the messages")
-        if estimate_tokens(answer) > max_tokens:
-            return await tasks.in_thread(summary.summarise, summary.said_in(answer), max_tokens)
-        return answer.strip()
 
 
 def said_by(message: WindowMessage) -> list[Said]:

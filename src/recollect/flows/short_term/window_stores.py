@@ -136,7 +136,17 @@ class BufferedWindows:
         """All that the buffer holds."""
         items = await self._buffers.last(namespace, session_id, limit)
         return await in_steps(
-            _message(*item, is_first=limit is None and place == 0) for place, item in enumerate(items)
+            WindowMessage.of(
+                UUID(message_id),
+                role,
+                content,
+                metadata,
+                at,
+                compacted,
+                pinned=is_pinned(role, metadata, is_first=limit is None and place == 0),
+            )
+            for place, (message_id, text) in enumerate(items)
+            for role, content, metadata, at, compacted in [json.loads(text)]
         )
 
     async def replace(
@@ -174,9 +184,3 @@ class BufferedWindows:
 def _item(message: WindowMessage) -> tuple[str, str]:
     fields = (message.role, message.content, message.metadata, message.at, message.compacted)
     return str(message.id), json.dumps(fields, ensure_ascii=False)
-
-
-def _message(message_id: str, text: str, *, is_first: bool) -> WindowMessage:
-    role, content, metadata, at, compacted = json.loads(text)
-    pinned = is_pinned(role, metadata, is_first=is_first)
-    return WindowMessage.of(UUID(message_id), role, content, metadata, at, compacted, pinned=pinned)
