@@ -8,12 +8,10 @@ from recollect.flows.indexing.namespace_models import CurrentModel, NamespaceMod
 from recollect.flows.kinds import registry
 from recollect.flows.spending import Spending
 from recollect.memory.index import giants
-from recollect.memory.index.sizes import COUNTED, INDEX, Count
+from recollect.memory.index.sizes import COUNTED, INDEX, Count, Counts
 from recollect.storage import statistics
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server
-from recollect.storage.sql import Query
-from recollect.storage.statistics import Relation
 
 # An indexer that runs is done in seconds; a large import may keep it for a while.
 MAX_LAG_SECONDS = 300.0
@@ -88,22 +86,18 @@ class Status:
 
     async def report(self, namespace: str) -> Report:
         """Everything at once."""
-        tables = await statistics.relations(self._database)
-        counted = _counted()
-        async with self._database.reading(namespace) as db:
-            counts = await self._capabilities.sizes.counts(db, {name: rows for name, (rows, _) in counted.items()})
-            waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
-        indexer = Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
+        counts, memory, indexer = await self._counts(namespace)
         embeddings = await self._namespace_models.current(namespace)
-        llm = await self._budget(namespace)
+        features: Counter[str] = Counter()
+        for line in await self._spending.lines(namespace, days=1):
+            features[line.feature] += line.input_tokens + line.output_tokens
+        spent = await self._spending.spent_today(namespace)
+        llm = Budget(spent, self._spending.daily_tokens, dict(features))
         return Report(
             namespace=namespace,
             server=await check_server(self._database),
             database_bytes=await statistics.database_bytes(self._database),
-            memory={
-                name: _size(count, [tables[table] for table in counted[name][1]])
-                for name, count in counts.memory.items()
-            },
+            memory=memory,
             messages=counts.messages,
             indexer=indexer,
             giants=await self._large(namespace, embeddings.active, counts.memory["vectors"]),
@@ -111,14 +105,29 @@ class Status:
             llm=llm,
             keys=counts.keys,
             users=counts.users,
-            attention=[*_lagging(indexer, embeddings), *_spent(llm)],
+            attention=_attention(indexer, embeddings, llm),
         )
 
-    async def _budget(self, namespace: str) -> Budget:
-        features: Counter[str] = Counter()
-        for line in await self._spending.lines(namespace, days=1):
-            features[line.feature] += line.input_tokens + line.output_tokens
-        return Budget(await self._spending.spent_today(namespace), self._spending.daily_tokens, dict(features))
+    async def _counts(self, namespace: str) -> tuple[Counts, dict[str, Size], Backlog]:
+        """What there is of each kind of memory and of the index, its part of the tables, and what waits."""
+        tables = await statistics.relations(self._database)
+        # The rows of each, and the tables that hold them: the first has a row for each.
+        counted = {
+            name: (kind.record.size, (kind.record.table, *kind.shown_with))
+            for name, kind in registry.counted().items()
+            if kind.record.size is not None
+        } | INDEX
+        async with self._database.reading(namespace) as db:
+            counts = await self._capabilities.sizes.counts(db, {name: rows for name, (rows, _) in counted.items()})
+            waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
+        memory: dict[str, Size] = {}
+        for name, count in counts.memory.items():
+            of_kind = [tables[table] for table in counted[name][1]]
+            # The namespace's share of the tables, by its share of their rows.
+            of_all = max(of_kind[0].rows, count.rows)
+            total = sum(table.bytes for table in of_kind)
+            memory[name] = Size(count.rows, count.exact, total * count.rows // of_all if of_all else 0)
+        return counts, memory, Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
 
     async def _large(self, namespace: str, model: str | None, vectors: Count) -> Large:
         if model is None or vectors.rows <= giants.THRESHOLD:
@@ -135,43 +144,24 @@ class Status:
         return Large(_by_name(known), _by_name(set(large) - known))
 
 
-def _counted() -> dict[str, tuple[Query, tuple[str, ...]]]:
-    """The rows of each kind of memory and of the index, and the tables that hold them: the first has a row for each."""
-    memory = {
-        name: (kind.record.size, (kind.record.table, *kind.shown_with))
-        for name, kind in registry.counted().items()
-        if kind.record.size is not None
-    }
-    return {**memory, **INDEX}
-
-
-def _size(count: Count, tables: list[Relation]) -> Size:
-    """The namespace's share of the tables, by its share of their rows."""
-    of_all = max(tables[0].rows, count.rows)
-    total = sum(table.bytes for table in tables)
-    return Size(count.rows, count.exact, total * count.rows // of_all if of_all else 0)
-
-
 def _by_name(owners: set[str | None]) -> list[str | None]:
     """The namespace itself comes first."""
     return sorted(owners, key=lambda owner: (owner is not None, owner or ""))
 
 
-def _lagging(indexer: Backlog, embeddings: CurrentModel) -> list[str]:
-    """Without a model everything waits, and nothing is amiss."""
-    if embeddings.active is None or indexer.oldest_seconds <= MAX_LAG_SECONDS:
-        return []
-    return [
-        f"The indexer lags: {indexer.waiting:,} passage(s) wait to be embedded, the oldest for "
-        f"{indexer.oldest_seconds / 60:,.0f} minutes. Is a server running with RECOLLECT_INDEXER on, and what does its "
-        "log say? `recollect index --wait` does the work now."
-    ]
-
-
-def _spent(llm: Budget) -> list[str]:
-    if llm.daily_tokens == 0 or llm.spent_today < BUDGET_SPENT * llm.daily_tokens:
-        return []
-    return [
-        f"The token budget of today is spent: {llm.spent_today:,} of {llm.daily_tokens:,}. Until midnight (UTC) "
-        "providers are not asked; RECOLLECT_LLM_DAILY_TOKENS raises it, `recollect usage` says who spent it."
-    ]
+def _attention(indexer: Backlog, embeddings: CurrentModel, llm: Budget) -> list[str]:
+    """A sentence for an indexer that lags, and for a budget that is spent."""
+    sentences = []
+    # Without a model everything waits, and nothing is amiss.
+    if embeddings.active is not None and indexer.oldest_seconds > MAX_LAG_SECONDS:
+        sentences.append(
+            f"The indexer lags: {indexer.waiting:,} passage(s) wait to be embedded, the oldest for "
+            f"{indexer.oldest_seconds / 60:,.0f} minutes. Is a server running with RECOLLECT_INDEXER on, and what does "
+            "its log say? `recollect index --wait` does the work now."
+        )
+    if llm.daily_tokens != 0 and llm.spent_today >= BUDGET_SPENT * llm.daily_tokens:
+        sentences.append(
+            f"The token budget of today is spent: {llm.spent_today:,} of {llm.daily_tokens:,}. Until midnight (UTC) "
+            "providers are not asked; RECOLLECT_LLM_DAILY_TOKENS raises it, `recollect usage` says who spent it."
+        )
+    return sentences
