@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -25,13 +24,6 @@ OBSERVATIONS = "observations"
 
 # The file says of a relation only that it is there.
 WEIGHT = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Entity:
-    name: str
-    label: str
-    observations: tuple[str, ...]
 
 
 class Adopting:
@@ -97,41 +89,48 @@ class Adopting:
     async def _take_over(self, namespace: str, line: Line) -> tuple[str, bool]:
         what = line.fields.get("type")
         if what == "entity":
-            entity = _entity(line.fields)
+            observations = line.fields.get(OBSERVATIONS)
+            if not isinstance(observations, list):
+                raise Invalid("observations must be a list of texts")
+            name, label = (checks.short_name(_given(line.fields, key), key) for key in ("name", "entityType"))
+            texts = list(dict.fromkeys(checks.text(text, "an observation") for text in observations))
             async with self._database.transaction(namespace) as tx:
-                return "entity", await self._add_entity(tx, entity)
+                return "entity", await self._add_entity(tx, name, label, texts)
         if what == "relation":
             source, target, relation = (
                 checks.short_name(_given(line.fields, name), name) for name in ("from", "to", "relationType")
             )
             async with self._database.transaction(namespace) as tx:
-                return "relation", await self._add_relation(tx, source, target, relation)
+                await self._graph.create_ends(tx, dict.fromkeys((source, target)))
+                ends = await self._graph.ends(tx, {source, target})
+                new = await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
+                return "relation", new
         raise Invalid(f"type is {what!r}, neither entity nor relation")
 
-    async def _add_entity(self, tx: Transaction, entity: _Entity) -> bool:
-        before = (await self._graph.ends(tx, [entity.name])).get(entity.name)
-        node = await self._graph.add_node(tx, entity.name, entity.label, "{}", None)
+    async def _add_entity(self, tx: Transaction, name: str, label: str, observations: Sequence[str]) -> bool:
+        before = (await self._graph.ends(tx, [name])).get(name)
+        node = await self._graph.add_node(tx, name, label, "{}", None)
         known = node.properties.get(OBSERVATIONS)
         known = known if isinstance(known, list) else []
-        together = list(dict.fromkeys([*map(str, known), *entity.observations]))
-        if entity.observations and together != known:
+        together = list(dict.fromkeys([*map(str, known), *observations]))
+        if observations and together != known:
             properties = checks.metadata({OBSERVATIONS: together}, OBSERVATIONS) or "{}"
-            await self._graph.add_node(tx, entity.name, entity.label, properties, None)
-        documents = await self._add_documents(tx, entity)
-        return before is None or not before.labelled or documents > 0
-
-    async def _add_documents(self, tx: Transaction, entity: _Entity) -> int:
+            await self._graph.add_node(tx, name, label, properties, None)
         at = datetime.now(UTC).isoformat()
-        fields = [_document(entity, observation, at) for observation in entity.observations]
-        if not fields:
-            return 0
-        outcomes = await self._importing.add(tx, DOCUMENT, list(map(_json, fields)), fields)
-        return sum(outcome is Outcome.ADDED for outcome in outcomes.values())
-
-    async def _add_relation(self, tx: Transaction, source: str, target: str, relation: str) -> bool:
-        await self._graph.create_ends(tx, dict.fromkeys((source, target)))
-        ends = await self._graph.ends(tx, {source, target})
-        return await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
+        documents = [
+            {
+                # The same whenever the file comes: an observation is taken over once.
+                "id": str(uuid_of("memory-json", name, observation)),
+                "content": f"{name}: {observation}",
+                "embedding": None,
+                "metadata": {"entity": name, "entity_type": label, "observation": observation},
+                "created_at": at,
+                "updated_at": at,
+            }
+            for observation in observations
+        ]
+        outcomes = await self._importing.add(tx, DOCUMENT, list(map(_json, documents)), documents) if documents else {}
+        return before is None or not before.labelled or Outcome.ADDED in outcomes.values()
 
     async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:
         # Of two with the same id, the first is taken.
@@ -155,33 +154,10 @@ class Adopting:
             )
 
 
-def _entity(fields: Any) -> _Entity:
-    observations = fields.get(OBSERVATIONS)
-    if not isinstance(observations, list):
-        raise Invalid("observations must be a list of texts")
-    return _Entity(
-        checks.short_name(_given(fields, "name"), "name"),
-        checks.short_name(_given(fields, "entityType"), "entityType"),
-        tuple(dict.fromkeys(checks.text(text, "an observation") for text in observations)),
-    )
-
-
 def _given(fields: Any, name: str) -> Any:
     if name not in fields:
         raise Invalid(f"the {fields['type']} has no {name}")
     return fields[name]
-
-
-def _document(entity: _Entity, observation: str, at: str) -> dict[str, Any]:
-    return {
-        # The same whenever the file comes: an observation is taken over once.
-        "id": str(uuid_of("memory-json", entity.name, observation)),
-        "content": f"{entity.name}: {observation}",
-        "embedding": None,
-        "metadata": {"entity": entity.name, "entity_type": entity.label, "observation": observation},
-        "created_at": at,
-        "updated_at": at,
-    }
 
 
 def _json(fields: Iterable[Any]) -> str:

@@ -27,11 +27,25 @@ _PLACED = {"id", "memory", "user_id", "agent_id", "run_id", "metadata", "created
 
 @dataclass(frozen=True, slots=True)
 class Mem0Memory:
-    """A memory as our records are, with the first entry of its history."""
+    """A memory as our records are."""
 
     place: str
     fields: dict[str, Any]
-    history: dict[str, Any]
+
+    @property
+    def history(self) -> dict[str, Any]:
+        """The first entry of its history."""
+        return {
+            "memory_id": self.fields["id"],
+            "number": 1,
+            "id": str(uuid_of("mem0", self.fields["id"], "create")),
+            "event": "create",
+            "old_memory": None,
+            "new_memory": self.fields["text"],
+            "at": self.fields["created_at"],
+            "user_id": self.fields["user_id"],
+            "session_id": self.fields["session_id"],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +58,6 @@ class BadMemory:
 
 def parse(content: bytes, user_id: str | None, now: datetime) -> Iterator[Mem0Memory | BadMemory]:
     """Every memory of a file; one that names nobody belongs to `user_id`, one without a time came about now."""
-    for number, entry in enumerate(_entries(content), 1):
-        place = f"record {number}"
-        try:
-            yield _memory(place, entry, user_id, now)
-        except Invalid as problem:
-            yield BadMemory(place, str(problem))
-
-
-def _entries(content: bytes) -> list[Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as problem:
@@ -61,7 +66,12 @@ def _entries(content: bytes) -> list[Any]:
         found = next((found[name] for name in _LISTS if name in found), None)
     if not isinstance(found, list):
         raise Invalid('The file is not a mem0 export: it must be a JSON array, or an object with "results"')
-    return found
+    for number, entry in enumerate(found, 1):
+        place = f"record {number}"
+        try:
+            yield _memory(place, entry, user_id, now)
+        except Invalid as problem:
+            yield BadMemory(place, str(problem))
 
 
 def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0Memory:
@@ -69,11 +79,27 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         raise Invalid("the memory is not a JSON object")
     text = checks.text(entry.get("memory"), "memory")  # type: ignore[arg-type]  # the check refuses what is not text
     holder = _holder(entry, user_id)
-    category = _category(entry)
+    own, listed = entry.get("metadata"), entry.get("categories")
+    names = [own.get("category") if isinstance(own, dict) else None, *(listed if isinstance(listed, list) else [])]
+    known = (_CATEGORIES.get(name, name) for name in names if isinstance(name, str))
+    category = next((name for name in known if name in CATEGORIES), _DEFAULT_CATEGORY)
     identity = "\\x" + Identity.of(holder, category, gist(text)).digest.hex()
-    memory_id = _id(entry, holder, text)
+    own_id = entry.get("id")
+    try:
+        memory_id = str(UUID(own_id))
+    except (TypeError, ValueError, AttributeError):
+        # One that is the same whenever the file comes.
+        parts = [holder.user_id, holder.agent_id, holder.session_id, text if own_id is None else own_id]
+        memory_id = str(uuid_of("mem0", json.dumps(parts)))
     created_at = _moment(entry, "created_at") or now
-    metadata = _metadata(entry)
+    metadata = entry.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise Invalid("metadata must be a JSON object")
+    rest = {name: value for name, value in entry.items() if name not in _PLACED and value not in (None, [], {}, "")}
+    # The caller's, and under "mem0" what else there was to say.
+    metadata = {**metadata, "mem0": rest} if rest else metadata
+    checks.metadata(metadata)
+    updated_at = _moment(entry, "updated_at")
     fields = {
         "id": memory_id,
         "text": text,
@@ -86,23 +112,9 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "origin": identity,
         "superseded_by": None,
         "created_at": created_at.isoformat(),
-        "updated_at": _text_of(_moment(entry, "updated_at")),
+        "updated_at": None if updated_at is None else updated_at.isoformat(),
     }
-    return Mem0Memory(place, fields, _history(memory_id, text, holder, created_at))
-
-
-def _history(memory_id: str, text: str, holder: MemoryScope, at: datetime) -> dict[str, Any]:
-    return {
-        "memory_id": memory_id,
-        "number": 1,
-        "id": str(uuid_of("mem0", memory_id, "create")),
-        "event": "create",
-        "old_memory": None,
-        "new_memory": text,
-        "at": at.isoformat(),
-        "user_id": holder.user_id,
-        "session_id": holder.session_id,
-    }
+    return Mem0Memory(place, fields)
 
 
 def _holder(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
@@ -119,37 +131,6 @@ def _holder(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
     return MemoryScope(*(value or None for value in named))
 
 
-def _category(entry: Mapping[str, Any]) -> str:
-    metadata = entry.get("metadata")
-    own = metadata.get("category") if isinstance(metadata, dict) else None
-    listed = entry.get("categories")
-    for name in [own, *(listed if isinstance(listed, list) else [])]:
-        if isinstance(name, str) and (name in CATEGORIES or name in _CATEGORIES):
-            return _CATEGORIES.get(name, name)
-    return _DEFAULT_CATEGORY
-
-
-def _id(entry: Mapping[str, Any], holder: MemoryScope, text: str) -> str:
-    """Its own if that is a UUID, otherwise one that is the same whenever the file comes."""
-    own = entry.get("id")
-    try:
-        return str(UUID(own))
-    except (TypeError, ValueError, AttributeError):
-        parts = [holder.user_id, holder.agent_id, holder.session_id, own if own is not None else text]
-        return str(uuid_of("mem0", json.dumps(parts)))
-
-
-def _metadata(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The caller's, and under "mem0" what else there was to say."""
-    metadata = entry.get("metadata") or {}
-    if not isinstance(metadata, dict):
-        raise Invalid("metadata must be a JSON object")
-    rest = {name: value for name, value in entry.items() if name not in _PLACED and value not in (None, [], {}, "")}
-    together = {**metadata, "mem0": rest} if rest else metadata
-    checks.metadata(together)
-    return together
-
-
 def _moment(entry: Mapping[str, Any], name: str) -> datetime | None:
     value = entry.get(name)
     if value is None:
@@ -158,7 +139,3 @@ def _moment(entry: Mapping[str, Any], name: str) -> datetime | None:
         return checks.utc(datetime.fromisoformat(value), name)
     except (TypeError, ValueError) as problem:
         raise Invalid(f"{name} is not a time such as 2024-05-01T12:00:00Z: {value!r}") from problem
-
-
-def _text_of(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
