@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -55,34 +56,24 @@ def read(file: BinaryIO) -> Iterator[Line | BadLine]:
         number += 1
         size = len(raw)
         if size > MAX_LINE_BYTES:
-            size += _skip_rest(file)
+            rest = b""
+            while not rest.endswith(b"\n") and (rest := file.readline(MAX_LINE_BYTES)):
+                size += len(rest)
             yield BadLine(number, size, f"the line is longer than {MAX_LINE_BYTES // 2**20} MB")
-        elif raw.strip():
-            yield _parsed(number, raw)
-
-
-def _skip_rest(file: BinaryIO) -> int:
-    skipped = 0
-    while part := file.readline(MAX_LINE_BYTES):
-        skipped += len(part)
-        if part.endswith(b"\n"):
-            break
-    return skipped
-
-
-def _parsed(number: int, raw: bytes) -> Line | BadLine:
-    try:
-        text = raw.decode().strip()
-        fields = json.loads(text)
-    except UnicodeDecodeError:
-        return BadLine(number, len(raw), "the line is not UTF-8")
-    except RecursionError:
-        return BadLine(number, len(raw), "the line is nested too deeply")
-    except ValueError as problem:
-        return BadLine(number, len(raw), f"the line is not JSON, or was cut off: {checks.json_fault(problem)}")
-    if not isinstance(fields, dict):
-        return BadLine(number, len(raw), "the line is not a JSON object")
-    return Line(number, text, len(raw), fields)
+            continue
+        if not raw.strip():
+            continue
+        fields, reason = None, "the line is not a JSON object"
+        try:
+            text = raw.decode().strip()
+            fields = json.loads(text)
+        except UnicodeDecodeError:
+            reason = "the line is not UTF-8"
+        except RecursionError:
+            reason = "the line is nested too deeply"
+        except ValueError as problem:
+            reason = f"the line is not JSON, or was cut off: {checks.json_fault(problem)}"
+        yield Line(number, text, size, fields) if isinstance(fields, dict) else BadLine(number, size, reason)
 
 
 def kind_of(fields: Mapping[str, Any]) -> Kind:
@@ -101,12 +92,18 @@ def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     if unknown := fields.keys() - columns.keys() - {"kind"}:
         raise Invalid(f"a {fields['kind']} has no field {', '.join(sorted(unknown))}")
     for name, column in columns.items():
-        value = fields[name]
-        if value is not None:
-            _check_value(value, column)
-        elif not column.optional:
+        value, form = fields[name], _FORMS.get(column.type)
+        if value is None and column.optional:
+            continue
+        if value is None:
             raise Invalid(f"{name} must not be null")
-        if column.counted and not 0 < fields[name] <= LARGEST_ID:
+        if column.type in ("json", "jsonb"):
+            checks.storable_json(value, name)
+        if form is not None and not form[1](value):
+            raise Invalid(f"{name} must be {form[0]}")
+        if column.type == "text":
+            checks.storable(value, name)
+        if column.counted and not 0 < value <= LARGEST_ID:
             raise Invalid(f"{name} must be between 1 and {LARGEST_ID}")
 
 
@@ -118,52 +115,15 @@ def check_values(kind: Kind, fields: Mapping[str, Any]) -> None:
     kind.check(fields)
 
 
-def _check_value(value: Any, column: Column) -> None:
-    if column.type in ("json", "jsonb"):
-        checks.storable_json(value, column.name)
-    elif column.type in _FORMS:
-        what, fits = _FORMS[column.type]
-        if not fits(value):
-            raise Invalid(f"{column.name} must be {what}")
-    if column.type == "text":
-        checks.storable(value, column.name)
-
-
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
-def _short(value: object) -> bool:
-    return _whole(value) and value in range(-(2**31), 2**31)
 
 
 def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _moment(value: object) -> bool:
-    return _parses(value, _is_moment)
-
-
-def _is_moment(text: str) -> bool:
-    """In UTC, too, it must be one that a datetime can say, or nobody could read the record again."""
-    moment = datetime.fromisoformat(text)
-    return moment.tzinfo is not None and moment.astimezone(UTC).tzinfo is UTC
-
-
-def _day(value: object) -> bool:
-    return _parses(value, lambda text: date.fromisoformat(text).isoformat() == text)
-
-
-def _uuid(value: object) -> bool:
-    return _parses(value, lambda text: str(UUID(text)) == text)
-
-
-def _bytes(value: object) -> bool:
-    return _parses(value, lambda text: text == "\\x" + bytes.fromhex(text[2:]).hex())
-
-
-def _parses(value: object, fits: Callable[[str], bool]) -> bool:
+def _parses(fits: Callable[[str], bool], value: object) -> bool:
     try:
         return isinstance(value, str) and fits(value)
     except (ValueError, OverflowError):
@@ -176,14 +136,24 @@ def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 
 _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "text": ("text", lambda value: isinstance(value, str)),
-    "uuid": ("a UUID, written in lower case with hyphens", _uuid),
+    "uuid": ("a UUID, written in lower case with hyphens", partial(_parses, lambda text: str(UUID(text)) == text)),
     "bigint": ("a whole number", _whole),
-    "integer": ("a whole number of 32 bits", _short),
+    "integer": ("a whole number of 32 bits", lambda value: _whole(value) and value in range(-(2**31), 2**31)),
     "double precision": ("a number", _number),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "timestamp with time zone": ("a time with its offset, such as 2024-05-01T12:00:00+00:00", _moment),
-    "date": ("a date, such as 2024-05-01", _day),
-    "bytea": ("bytes as \\x and lower-case hexadecimal digits", _bytes),
+    "timestamp with time zone": (
+        "a time with its offset, such as 2024-05-01T12:00:00+00:00",
+        # In UTC, too, it must be one that a datetime can say, or nobody could read the record again.
+        partial(
+            _parses,
+            lambda text: (at := datetime.fromisoformat(text)).tzinfo is not None and at.astimezone(UTC).tzinfo is UTC,
+        ),
+    ),
+    "date": ("a date, such as 2024-05-01", partial(_parses, lambda text: date.fromisoformat(text).isoformat() == text)),
+    "bytea": (
+        "bytes as \\x and lower-case hexadecimal digits",
+        partial(_parses, lambda text: text == "\\x" + bytes.fromhex(text[2:]).hex()),
+    ),
     "bigint[]": ("a list of whole numbers", _list_of(_whole)),
     f"vector({checks.EMBEDDING_DIMENSIONS})": ("a list of numbers", _list_of(_number)),
 }
