@@ -14,7 +14,7 @@ from recollect.flows.transfer.exporting import END, FORMAT, VERSION
 from recollect.flows.transfer.import_lines import BadLine, Line, check, check_values, kind_of, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
 from recollect.memory.cognitive.working import Working
-from recollect.memory.index.passages import Passages, Source
+from recollect.memory.index.passages import Passages
 from recollect.memory.records import Outcome, Records
 from recollect.memory.sessions import Sessions
 from recollect.storage.columns import Column, columns, move_on
@@ -116,7 +116,17 @@ class Importing:
         passed.
         """
         lines = read(file)
-        origin = _header(lines)
+        header = next(lines, None)
+        if not isinstance(header, Line) or header.fields.get("kind") != FORMAT:
+            raise Invalid("The file is not a Recollect export. For other formats, use --from.")
+        if header.fields.get("version") != VERSION:
+            raise Invalid(
+                f"The file is an export of version {header.fields.get('version')!r}, and this Recollect reads "
+                f"{VERSION}: import it with the version that wrote it, or a later one"
+            )
+        origin = header.fields.get("namespace")
+        if not isinstance(origin, str):
+            raise Invalid("The first line of the file does not name its namespace")
         namespace = checks.namespace(namespace or origin)
         run = _Run(namespace, await columns(self._database, [kind.record.table for kind in registry.KINDS]))
         for kind, batch in _batches(_records(lines, run)):
@@ -133,15 +143,22 @@ class Importing:
         """Add those of some records that are not there, and make them findable; tells of each."""
         outcomes = await self._records.restore(tx, kind.record, texts)
         added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
-        if kind.item is not None and kind.item.source is not None and added:
-            holders: Holders = {}
-            if kind is MESSAGE:
-                sessions = {record["session_id"] for record in added}
-                _check_positions(added, await self._sessions.next_positions(tx, sessions))
-                holders = await self._sessions.holders(tx, sessions)
+        holders: Holders = {}
+        if kind is MESSAGE and added:
+            sessions = {record["session_id"] for record in added}
+            next_positions = await self._sessions.next_positions(tx, sessions)
+            for record in added:
+                # In a place that its session has yet to hand out, no new message could be stored.
+                if record["position"] >= (free := next_positions[record["session_id"]]):
+                    raise Invalid(
+                        f"position must be below {free}, the next_position of its session, not {record['position']}"
+                    )
+            holders = await self._sessions.holders(tx, sessions)
+        if kind.item is not None and (source := kind.item.source) is not None and added:
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
-            await self._passages.add(tx, await tasks.in_thread(_sources, kind.item.source, added, holders))
+            made = await tasks.in_thread(lambda: [source(record, holders) for record in added])
+            await self._passages.add(tx, [each for each in made if each is not None])
         if kind is WORKING_ITEM and added:
             await self._working.require_room(tx)
         return outcomes
@@ -158,38 +175,6 @@ class Importing:
             outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
         for line in batch:
             run.note(kind, line, outcomes[kind.record.named(line.fields)])
-
-
-def _check_positions(messages: Sequence[Mapping[str, Any]], next_positions: Mapping[str, int]) -> None:
-    """Refuse messages in places that their session has yet to hand out: new ones could not be stored there."""
-    for fields in messages:
-        free = next_positions[fields["session_id"]]
-        if fields["position"] >= free:
-            raise Invalid(f"position must be below {free}, the next_position of its session, not {fields['position']}")
-
-
-def _sources(
-    source: Callable[[Mapping[str, Any], Holders], Source | None],
-    records: Sequence[Mapping[str, Any]],
-    holders: Holders,
-) -> list[Source]:
-    made = (source(fields, holders) for fields in records)
-    return [each for each in made if each is not None]
-
-
-def _header(lines: Iterator[Line | BadLine]) -> str:
-    first = next(lines, None)
-    if not isinstance(first, Line) or first.fields.get("kind") != FORMAT:
-        raise Invalid("The file is not a Recollect export. For other formats, use --from.")
-    if first.fields.get("version") != VERSION:
-        raise Invalid(
-            f"The file is an export of version {first.fields.get('version')!r}, and this Recollect reads {VERSION}: "
-            "import it with the version that wrote it, or a later one"
-        )
-    namespace = first.fields.get("namespace")
-    if not isinstance(namespace, str):
-        raise Invalid("The first line of the file does not name its namespace")
-    return namespace
 
 
 def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind, Line]]:
