@@ -12,7 +12,7 @@ EXPIRY_SECONDS = 10.0
 
 
 class Pacing:
-    """NamespaceModels requests evenly, and counts those under way."""
+    """Spaces requests evenly, and counts those under way."""
 
     def __init__(self, database: Database, turns: ModelTurns) -> None:
         self._database = database

@@ -56,7 +56,7 @@ def read(file: BinaryIO) -> Iterator[Line | BadLine]:
         number += 1
         size = len(raw)
         if size > MAX_LINE_BYTES:
-            rest = b""
+            rest = raw
             while not rest.endswith(b"\n") and (rest := file.readline(MAX_LINE_BYTES)):
                 size += len(rest)
             yield BadLine(number, size, f"the line is longer than {MAX_LINE_BYTES // 2**20} MB")

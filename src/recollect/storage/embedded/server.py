@@ -11,7 +11,7 @@ import asyncpg
 
 from recollect.errors import Unavailable
 from recollect.storage.embedded import cluster as cluster
-from recollect.storage.embedded import supervisor as reaper
+from recollect.storage.embedded import supervisor
 from recollect.storage.embedded.account import clean_environment
 from recollect.storage.embedded.address import Address
 from recollect.storage.embedded.home import Home
@@ -21,9 +21,9 @@ from recollect.storage.failures import translated
 _NAME = "recollect"
 _POLL_SECONDS = 0.02
 _ANSWER_SECONDS = 5.0
-_SILENT_SECONDS = reaper.BUSY_PATIENCE_SECONDS + 15.0  # the supervisor gives up first, and then the log says why
+_SILENT_SECONDS = supervisor.BUSY_PATIENCE_SECONDS + 15.0  # the supervisor gives up first, and then the log says why
 _RECOVERY_SECONDS = 600.0
-_STOPPING_SECONDS = reaper.STOPPING_SECONDS + 10.0
+_STOPPING_SECONDS = supervisor.STOPPING_SECONDS + 10.0
 _LOG_BYTES = 10 * 1024 * 1024
 _LINES_QUOTED = 8
 _BYTES_QUOTED = 2000
@@ -91,7 +91,7 @@ def _wait_for_answer(home: Home) -> _Answer:
 
 
 def _launch_supervisor(home: Home, supervision: FileLock) -> None:
-    """Hand the lock on supervision over to a process of its own, which outlives this one; see reaper.py."""
+    """Hand the lock on supervision over to a process of its own, which outlives this one; see supervisor.py."""
     postgres = cluster.prepare(home)
     with home.account.files():
         if home.log.exists() and home.log.stat().st_size > _LOG_BYTES:
@@ -102,7 +102,7 @@ def _launch_supervisor(home: Home, supervision: FileLock) -> None:
     arguments = (supervision.fileno(), leases, postgres, home.data, home.sockets, *account)
     try:
         launcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, *map(str, arguments)],
+            [sys.executable, "-I", "-S", supervisor.__file__, *map(str, arguments)],
             cwd="/",
             env=clean_environment(),
             stdin=subprocess.DEVNULL,
