@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -15,39 +17,60 @@ from recollect.identifiers import uuid7
 from recollect.settings import Settings
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _log = logging.getLogger("recollect.requests")
 
 
+def command(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Let a command be written as a coroutine and called as a function."""
+
+    @wraps(work)
+    def run(*values: P.args, **named: P.kwargs) -> T:
+        return asyncio.run(work(*values, **named))
+
+    return run
+
+
 def with_engine(work: Callable[[Engine], Awaitable[T]], *, will_search: bool = False) -> T:
-    """Open the memory that the environment names, do the work, close it.
+    """Open the memory that the environment names, do the work, close it."""
+
+    async def run() -> T:
+        async with opened_engine(will_search=will_search) as engine:
+            return await work(engine)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
+    """The memory that the environment names, for as long as the block lasts.
 
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
     """
     settings = environment.load()
-
-    async def run() -> T:
+    with told(settings):
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:
-            return await work(engine)
+            yield engine
         finally:
             await engine.close()
 
-    return told(settings, lambda: asyncio.run(run()))
 
-
-def told(settings: Settings, work: Callable[[], T]) -> T:
-    """Do the work of a command; for DEBUG, one line in the log says which and how long it took.
+@contextmanager
+def told(settings: Settings) -> Iterator[None]:
+    """The work of a command; for DEBUG, one line in the log says which and how long it took.
 
     At other levels a command prints its answer and nothing else.
     """
     if settings.log_level != "DEBUG":
-        return work()
+        yield
+        return
     logs.configure(settings.log_level, settings.log_format)
     began = time.perf_counter()
     with logs.handling(str(uuid7())):
         try:
-            return work()
+            yield
         finally:
             _log.debug(
                 "%s",

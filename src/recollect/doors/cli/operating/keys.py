@@ -1,9 +1,7 @@
 """`recollect keys`: create, list and revoke API keys for HTTP clients."""
 
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import echo, one_line
-from recollect.engine import Engine
-from recollect.memory.accounts.access import Key
 
 # Of other namespaces, by name.
 SHOWN = 20
@@ -17,9 +15,13 @@ def create(namespace: str | None, label: str | None) -> None:
     echo(key.secret)
 
 
-def show(namespace: str | None) -> None:
+@command
+async def show(namespace: str | None) -> None:
     """Print the keys without their secrets, and on standard error which other namespaces have keys."""
-    name, keys, elsewhere = with_engine(lambda engine: _keys(engine, namespace or engine.settings.namespace))
+    async with opened_engine() as engine:
+        name = namespace or engine.settings.namespace
+        elsewhere = await engine.access.keys_elsewhere(name, SHOWN + 1)
+        keys = await engine.access.keys(name)
     if keys:
         echo(f"Keys of namespace {name}:", err=True)
     for key in keys:
@@ -34,19 +36,13 @@ def show(namespace: str | None) -> None:
         echo(f"Other namespaces with keys: {listed}{more}. See `recollect keys list --namespace NAME`.", err=True)
 
 
-async def _keys(engine: Engine, namespace: str) -> tuple[str, list[Key], dict[str, int]]:
-    elsewhere = await engine.access.keys_elsewhere(namespace, SHOWN + 1)
-    return namespace, await engine.access.keys(namespace), elsewhere
-
-
-def revoke(namespace: str | None, key_id: str) -> None:
+@command
+async def revoke(namespace: str | None, key_id: str) -> None:
     """Revoke a key; servers reject it within two seconds."""
-    if with_engine(lambda engine: _revoke(engine, namespace or engine.settings.namespace, key_id)):
+    async with opened_engine() as engine:
+        name = namespace or engine.settings.namespace
+        await engine.access.revoke(name, key_id)
+        is_open = await engine.access.is_open(name)
+    if is_open:
         echo("That was the last key: the namespace is open to every process on this machine again.", err=True)
     echo(f"Revoked {key_id}.")
-
-
-async def _revoke(engine: Engine, namespace: str, key_id: str) -> bool:
-    """Whether the namespace is open after that."""
-    await engine.access.revoke(namespace, key_id)
-    return await engine.access.is_open(namespace)

@@ -1,13 +1,11 @@
 """`recollect status`: sizes, rates, lag, giants, models and budget, as a table or as JSON."""
 
-import asyncio
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 from recollect import __version__
 from recollect import settings as environment
-from recollect.doors.cli.one_command import told
+from recollect.doors.cli.one_command import command, told
 from recollect.doors.cli.printing import Styled, echo, print_json
 from recollect.engine import Engine
 from recollect.flows.status import Report, Size
@@ -29,14 +27,30 @@ class _Found:
     attention: list[str]
 
 
-def run(as_json: bool) -> int:
+@command
+async def run(as_json: bool) -> int:
     """Print the status of the namespace; 1 if something needs attention."""
     settings = environment.load()
-    found = told(settings, lambda: asyncio.run(_look(settings)))
+    with told(settings):
+        found = await _look(settings)
     if as_json:
-        print_json(_document(found))
-    else:
-        _print(found)
+        # Field names are a promise: docs/operations.md lists them.
+        head = {
+            "namespace": found.namespace,
+            "version": __version__,
+            "schema": {"applied": found.applied, "known": found.known},
+            "attention": found.attention,
+        }
+        print_json(head if found.report is None else head | dataclasses.asdict(found.report))
+        return 1 if found.attention else 0
+    echo(f"Recollect {__version__}, namespace {found.namespace!r}, schema version {found.applied}")
+    if found.report is not None:
+        for title, text in _lines(found.report):
+            echo(f"{title:<14} {text}")
+    for sentence in found.attention:
+        echo(Styled("ATTENTION".ljust(14), fg="red"), f" {sentence}")
+    if not found.attention:
+        echo("Nothing needs attention.")
     return 1 if found.attention else 0
 
 
@@ -62,28 +76,6 @@ async def _look(settings: Settings) -> _Found:
         finally:
             await engine.close()
     return _Found(settings.namespace, newest, newest, report, report.attention)
-
-
-def _document(found: _Found) -> dict[str, Any]:
-    """Field names are a promise: docs/operations.md lists them."""
-    head = {
-        "namespace": found.namespace,
-        "version": __version__,
-        "schema": {"applied": found.applied, "known": found.known},
-        "attention": found.attention,
-    }
-    return head if found.report is None else head | dataclasses.asdict(found.report)
-
-
-def _print(found: _Found) -> None:
-    echo(f"Recollect {__version__}, namespace {found.namespace!r}, schema version {found.applied}")
-    if found.report is not None:
-        for title, text in _lines(found.report):
-            echo(f"{title:<14} {text}")
-    for sentence in found.attention:
-        echo(Styled("ATTENTION".ljust(14), fg="red"), f" {sentence}")
-    if not found.attention:
-        echo("Nothing needs attention.")
 
 
 def _lines(report: Report) -> Iterator[tuple[str, str]]:
