@@ -5,13 +5,10 @@ import re
 import shutil
 import textwrap
 from collections.abc import Sequence
-from typing import Any
-from uuid import UUID
 
 from recollect import checks
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
-from recollect.engine import Engine
 from recollect.flows.search.recall import Memory, Recollection
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import MemoryScope
@@ -22,10 +19,26 @@ MAX_SHOWN_REPEATS = 5
 KNOWN_ALREADY = "Already known: nothing was added."
 
 
-def remember(text: str, user: str | None) -> None:
+@command
+async def remember(text: str, user: str | None) -> None:
     """Store one text: for a user as a long-term memory, otherwise as a document."""
     checks.text(text, "text")
-    echo(with_engine(lambda engine: _document(engine, text) if user is None else _memory(engine, text, user)))
+    async with opened_engine() as engine:
+        namespace = engine.settings.namespace
+        degraded: str | None = None
+        if user is None:
+            document = await engine.remember.text(namespace, text)
+            stored_id, known = document.id, document.what == "existing"
+        else:
+            added = await engine.memories.add(namespace, text, "fact", MemoryScope(user_id=user))
+            stored_id, known, degraded = added.memory.id, added.what == "existing", added.degraded
+        if known:
+            echo(KNOWN_ALREADY, err=True)
+        if degraded is not None:
+            echo(degraded, err=True)
+        else:
+            await embed_if_short(engine.indexer, namespace)
+    echo(stored_id)
 
 
 def recall(
@@ -52,68 +65,39 @@ def recall(
         ),
         will_search=True,
     )
-    if as_json:
-        print_json(_as_json(found, explain))
-    else:
+    if not as_json:
         _print_table(found, explain)
-
-
-async def _document(engine: Engine, text: str) -> UUID:
-    namespace = engine.settings.namespace
-    remembered = await engine.remember.text(namespace, text)
-    if remembered.what == "existing":
-        echo(KNOWN_ALREADY, err=True)
-    await embed_if_short(engine.indexer, namespace)
-    return remembered.id
-
-
-async def _memory(engine: Engine, text: str, user: str) -> UUID:
-    added = await engine.memories.add(engine.settings.namespace, text, "fact", MemoryScope(user_id=user))
-    if added.what == "existing":
-        echo(KNOWN_ALREADY, err=True)
-    if added.degraded is not None:
-        echo(added.degraded, err=True)
-    else:
-        await embed_if_short(engine.indexer, engine.settings.namespace)
-    return added.memory.id
-
-
-def _as_json(found: Recollection, explain: bool) -> dict[str, Any]:
+        return
     document = dataclasses.asdict(found)
     for memory in document["memories"]:
         if not explain:
             del memory["explanation"]
-    return document
+    print_json(document)
 
 
 def _print_table(found: Recollection, explain: bool) -> None:
-    width = shutil.get_terminal_size().columns
+    width = max(shutil.get_terminal_size().columns - 6, 20)
     for place, memory in enumerate(found.memories, 1):
         said_by = one_line(memory.speaker or memory.role or memory.kind)
         head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
         echo(Styled(head, dim=True))
-        for line in _wrapped(shortened(memory.text, MAX_SHOWN_CHARACTERS), width - 6):
+        for line in textwrap.wrap(shortened(memory.text, MAX_SHOWN_CHARACTERS), width) or [""]:
             echo("     ", *_highlighted(line, memory))
         if memory.repeats:
-            echo(Styled("     " + _repeats(memory), dim=True))
-        if explain and memory.explanation is not None:
-            echo(Styled("     " + _explained(memory), dim=True))
+            shown = ", ".join(f"{memory.kind}:{repeat}" for repeat in memory.repeats[:MAX_SHOWN_REPEATS])
+            more = len(memory.repeats) - MAX_SHOWN_REPEATS
+            echo(Styled(f"     The same: {shown}" + (f" and {more} more" if more > 0 else ""), dim=True))
+        if explain and (explanation := memory.explanation) is not None:
+            values = dataclasses.asdict(explanation.parts)
+            parts = "  ".join(f"{name} {value:.2f}" for name, value in values.items() if value)
+            by_words, by_meaning = explanation.rank_by_words or "-", explanation.rank_by_meaning or "-"
+            echo(Styled(f"     {parts}  | keyword rank {by_words}, semantic rank {by_meaning}", dim=True))
     if not found.memories:
         echo("Nothing found.")
     if found.pending:
         echo(f"{found.pending} passage(s) wait to be embedded: run `recollect index --wait`.")
     if found.degraded is not None:
         echo(found.degraded)
-
-
-def _repeats(memory: Memory) -> str:
-    shown = ", ".join(f"{memory.kind}:{repeat}" for repeat in memory.repeats[:MAX_SHOWN_REPEATS])
-    more = len(memory.repeats) - MAX_SHOWN_REPEATS
-    return f"The same: {shown}" + (f" and {more} more" if more > 0 else "")
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 20)) or [""]
 
 
 def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
@@ -124,11 +108,3 @@ def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
     words = "|".join(rf"\b{re.escape(word[: max(3, len(word) - 2)])}\w*" for word in matched)
     pieces = re.split(f"({words})", line, flags=re.I)
     return [Styled(piece, bold=True) if place % 2 else piece for place, piece in enumerate(pieces)]
-
-
-def _explained(memory: Memory) -> str:
-    assert memory.explanation is not None
-    parts = dataclasses.asdict(memory.explanation.parts)
-    shown = "  ".join(f"{name} {value:.2f}" for name, value in parts.items() if value)
-    ranks = (memory.explanation.rank_by_words or "-", memory.explanation.rank_by_meaning or "-")
-    return f"{shown}  | keyword rank {ranks[0]}, semantic rank {ranks[1]}"
