@@ -4,15 +4,15 @@ import sys
 
 import click
 
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.one_command import command, opened_engine
 from recollect.doors.cli.printing import echo, one_line, print_json
-from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
 
 
-def run(
+@command
+async def run(
     item_id: str | None,
     *,
     session: str | None,
@@ -24,30 +24,27 @@ def run(
     as_json: bool,
 ) -> None:
     """Forget what exactly one of the arguments names."""
-    target = _target(item_id, session, user, whole_namespace)
-    with_engine(lambda engine: _forget(engine, target, twins=twins, dry_run=dry_run, yes=yes, as_json=as_json))
-
-
-def _target(item_id: str | None, session: str | None, user: str | None, whole_namespace: str | None) -> Target:
     named = {SESSION: session, USER: user, NAMESPACE: whole_namespace}
     given = [Target(kind, name) for kind, name in named.items() if name is not None]
     if item_id is not None:
         given.append(Target.named(item_id))
     if len(given) != 1:
         raise click.UsageError("Name one thing to forget: an ID, --session, --user or --whole-namespace.")
-    return given[0]
-
-
-async def _forget(engine: Engine, target: Target, *, twins: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
-    expected = await engine.forget.count(namespace, target, twins=twins)
-    if dry_run:
-        _print(expected, "would be forgotten", as_json)
-        return
-    if not yes:
-        _ask(namespace, expected)
-    receipt = await _forgotten(engine, namespace, target, twins, expected.total)
-    _print(receipt, "forgotten", as_json)
+    (target,) = given
+    async with opened_engine() as engine:
+        namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
+        expected = await engine.forget.count(namespace, target, twins=twins)
+        if dry_run:
+            _print(expected, "would be forgotten", as_json)
+            return
+        if not yes:
+            _ask(namespace, expected)
+        # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
+        with click.progressbar(length=expected.total, label="Forgetting", show_pos=True, file=sys.stderr) as bar:
+            receipt = await engine.forget.forget(
+                namespace, target, lambda gone: bar.update(gone - bar.pos), twins=twins
+            )
+        _print(receipt, "forgotten", as_json)
 
 
 def _ask(namespace: str, expected: Receipt) -> None:
@@ -58,12 +55,6 @@ def _ask(namespace: str, expected: Receipt) -> None:
     if not sys.stdin.isatty():
         raise Invalid("Nothing was deleted: no terminal to confirm on. Use --yes to delete, or --dry-run to count.")
     click.confirm("Delete all of this?", abort=True, err=True)
-
-
-async def _forgotten(engine: Engine, namespace: str, target: Target, twins: bool, expected: int) -> Receipt:
-    # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
-    with click.progressbar(length=expected, label="Forgetting", show_pos=True, file=sys.stderr) as bar:
-        return await engine.forget.forget(namespace, target, lambda gone: bar.update(gone - bar.pos), twins=twins)
 
 
 def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
