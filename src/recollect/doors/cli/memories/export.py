@@ -2,8 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,8 +22,19 @@ def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) ->
             # The reader has closed the pipe; flushing what is still buffered must not fail at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
-    with _whole(path, overwrite) as file:
-        lines = with_engine(lambda engine: _write(engine, file, namespace, user))
+    if path.exists() and not overwrite:
+        raise Conflict(f"{path} already exists: choose another name, or use --force to replace it")
+    # Readable only by its owner, and under its name once it is complete.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            lines = with_engine(lambda engine: _write(engine, file, namespace, user))
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as problem:
+        raise Invalid(f"{path} cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        partial.unlink(missing_ok=True)
     echo(f"Wrote {lines - 2:,} record(s) to {path}. Protect it like the database itself.")
 
 
@@ -37,21 +46,3 @@ async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: st
         count += 1
     file.flush()
     return count
-
-
-@contextmanager
-def _whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file that appears under its name once it is complete, readable only by its owner."""
-    if path.exists() and not overwrite:
-        raise Conflict(f"{path} already exists: choose another name, or use --force to replace it")
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as problem:
-        raise Invalid(f"{path} cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        partial.unlink(missing_ok=True)
