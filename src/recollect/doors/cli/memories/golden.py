@@ -13,11 +13,9 @@ from recollect.doors.cli.memories import trend
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, print_json, shortened
 from recollect.errors import Invalid, NotFound
-from recollect.flows.cognitive.golden_test import Entry, GoldenReport
-from recollect.flows.cognitive.ground_truth import Accepted
+from recollect.flows.cognitive.golden_test import Entry
 from recollect.language.lengths import length_of
 from recollect.memory.cognitive.golden import GoldenQuery, GoldenRun, PutQuery
-from recollect.memory.cognitive.judging import Judgement
 
 MAX_SHOWN_CHARACTERS = 60
 NONE = "none"
@@ -26,16 +24,42 @@ NONE = "none"
 def add(query: str, expected: Sequence[str], as_json: bool) -> None:
     """Add one query, or change what it expects."""
     parts = [part for text in expected for part in text.split(",")]
-    ids = [] if parts == [NONE] else [_id(part) for part in parts]
+    ids: list[int] = []
+    for part in parts if parts != [NONE] else []:
+        try:
+            ids.append(int(part.strip().removeprefix("insight:")))  # also as `recall` of the MCP door writes it
+        except ValueError:
+            raise Invalid(f"--expect takes ids of insights, comma-separated whole numbers, not {part!r}") from None
     (put,) = _put([Entry(query, ids if parts else None)])
     _print_added([put], as_json)
-    if not as_json and put.change != "added":
-        echo(_change(put), err=True)
+    if as_json or put.change == "added":
+        return
+    before, now = _ids(put.expected_before or []), _ids(put.expected_ids)
+    changes = f"still expects {now}" if put.change == "unchanged" else f"expected {before} and now expects {now}"
+    echo(f"Already in the golden set; it {changes}.", err=True)
 
 
 def import_file(path: Path, as_json: bool) -> None:
     """Add the queries of a file, all or none."""
-    added = _put(_entries(path))
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as problem:
+        raise Invalid(f"{path} is not UTF-8 text") from problem
+    entries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{path} line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as problem:
+            raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
+        if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
+            raise Invalid(f"{place} must be an object with query, a string, and expect, a list of ids of insights")
+        entries.append(Entry(row["query"], row.get("expect"), f"{place}: "))
+    if not entries:
+        raise Invalid(f"{path} has no queries: each line is an object with query and expect")
+    added = _put(entries)
     if as_json:
         _print_added(added, as_json)
     else:
@@ -50,7 +74,8 @@ def accept(query_id: int, as_json: bool) -> None:
     """Let a query expect what both judges found relevant."""
     accepted = with_engine(lambda engine: engine.ground_truth.accept(engine.settings.namespace, query_id))
     if as_json:
-        print_json(_accepted_as_json(accepted))
+        fates = {name: ids for name, ids in dataclasses.asdict(accepted).items() if name != "query"}
+        print_json({"id": accepted.query.id, "expect": accepted.query.expected_ids} | fates)
         return
     echo(f"Query {query_id} expects {_ids(accepted.query.expected_ids)}: {_ids(accepted.added)} added.")
     for ids, why in (
@@ -86,11 +111,22 @@ def remove(query_id: int) -> None:
 def run(new_baseline: bool, as_json: bool) -> bool:
     """Measure and print; says whether there is drift."""
     report = with_engine(lambda engine: engine.golden_test.run(engine.settings.namespace, new_baseline=new_baseline))
+    run = report.run
     if as_json:
-        print_json(_report_as_json(report))
-    else:
-        _print_report(report)
-    return report.run.drift_detected
+        breakdown = {length: dataclasses.asdict(part) for length, part in report.breakdown.items()}
+        changes = dataclasses.asdict(report.changes)
+        details = {"details": report.details, "query_breakdown": breakdown, "set_changes": changes}
+        print_json(_run_as_json(run) | details)
+        return run.drift_detected
+    echo(
+        f"{run.day}  precision at 5: {run.precision_at_5:.3f}  baseline: {run.baseline_precision:.3f}  "
+        f"queries: {run.queries_tested}"
+    )
+    for length, part in report.breakdown.items():
+        precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
+        echo(f"  {length:<7} {part.count:>4}  {precision}")
+    echo(Styled(report.details, fg="red" if run.drift_detected else None))
+    return run.drift_detected
 
 
 def plot(limit: int, image: Path | None, as_json: bool) -> None:
@@ -99,7 +135,11 @@ def plot(limit: int, image: Path | None, as_json: bool) -> None:
     if not runs:
         raise NotFound("The golden test has not been run yet: use `recollect golden run`")
     if image is not None:
-        _write(image, trend.svg(runs))
+        picture = trend.svg(runs)
+        try:
+            image.write_text(picture, encoding="utf-8")
+        except OSError as problem:
+            raise Invalid(f"{image} cannot be written: {problem.strerror}") from problem
     if as_json:
         print_json([_run_as_json(run) for run in runs])
         return
@@ -113,7 +153,7 @@ def judgements(query_id: int, as_json: bool) -> None:
     """Print every score of both judges for a query."""
     found = with_engine(lambda engine: engine.judges.judgements(engine.settings.namespace, query_id))
     if as_json:
-        print_json([_judgement_as_json(judgement) for judgement in found])
+        print_json([{"id": one.id, "judged_at": one.judged_at} | dataclasses.asdict(one.evaluation) for one in found])
         return
     for judgement in found:
         evaluation = judgement.evaluation
@@ -129,55 +169,12 @@ def judgements(query_id: int, as_json: bool) -> None:
         echo(f"Query {query_id} has not been judged yet.", err=True)
 
 
-def _id(text: str) -> int:
-    """The id of an insight, also as `recall` of the MCP door writes it."""
-    try:
-        return int(text.strip().removeprefix("insight:"))
-    except ValueError:
-        raise Invalid(f"--expect takes ids of insights, comma-separated whole numbers, not {text!r}") from None
-
-
 def _ids(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids)) or "nothing"
 
 
-def _change(put: PutQuery) -> str:
-    if put.change == "unchanged":
-        return f"Already in the golden set; it still expects {_ids(put.expected_ids)}."
-    before = _ids(put.expected_before or [])
-    return f"Already in the golden set; it expected {before} and now expects {_ids(put.expected_ids)}."
-
-
 def _put(entries: Sequence[Entry]) -> list[PutQuery]:
     return with_engine(lambda engine: engine.golden_test.add(engine.settings.namespace, entries))
-
-
-def _entries(path: Path) -> list[Entry]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as problem:
-        raise Invalid(f"{path} is not UTF-8 text") from problem
-    entries = [_entry(line, f"{path} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-    if not entries:
-        raise Invalid(f"{path} has no queries: each line is an object with query and expect")
-    return entries
-
-
-def _entry(line: str, place: str) -> Entry:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as problem:
-        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
-    if not isinstance(row, dict) or "query" not in row or row.keys() - {"query", "expect"}:
-        raise Invalid(f"{place} must be an object with query, a string, and expect, a list of ids of insights")
-    return Entry(row["query"], row.get("expect"), f"{place}: ")
-
-
-def _write(image: Path, text: str) -> None:
-    try:
-        image.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Invalid(f"{image} cannot be written: {problem.strerror}") from problem
 
 
 def _print_added(added: Sequence[PutQuery], as_json: bool) -> None:
@@ -186,18 +183,6 @@ def _print_added(added: Sequence[PutQuery], as_json: bool) -> None:
         print_json([_as_json(query) | change for query, change in zip(added, changes, strict=True)])
     else:
         echo("\n".join(str(query.id) for query in added))
-
-
-def _print_report(report: GoldenReport) -> None:
-    run = report.run
-    echo(
-        f"{run.day}  precision at 5: {run.precision_at_5:.3f}  baseline: {run.baseline_precision:.3f}  "
-        f"queries: {run.queries_tested}"
-    )
-    for length, part in report.breakdown.items():
-        precision = "-" if part.precision_at_5 is None else f"{part.precision_at_5:.3f}"
-        echo(f"  {length:<7} {part.count:>4}  {precision}")
-    echo(Styled(report.details, fg="red" if run.drift_detected else None))
 
 
 def _as_json(query: GoldenQuery) -> dict[str, Any]:
@@ -213,18 +198,3 @@ def _run_as_json(run: GoldenRun) -> dict[str, Any]:
         "drift_detected": run.drift_detected,
         "queries_tested": run.queries_tested,
     }
-
-
-def _report_as_json(report: GoldenReport) -> dict[str, Any]:
-    breakdown = {length: dataclasses.asdict(part) for length, part in report.breakdown.items()}
-    changes = dataclasses.asdict(report.changes)
-    return _run_as_json(report.run) | {"details": report.details, "query_breakdown": breakdown, "set_changes": changes}
-
-
-def _accepted_as_json(accepted: Accepted) -> dict[str, Any]:
-    fates = {name: ids for name, ids in dataclasses.asdict(accepted).items() if name != "query"}
-    return {"id": accepted.query.id, "expect": accepted.query.expected_ids} | fates
-
-
-def _judgement_as_json(judgement: Judgement) -> dict[str, Any]:
-    return {"id": judgement.id, "judged_at": judgement.judged_at} | dataclasses.asdict(judgement.evaluation)
