@@ -20,8 +20,14 @@ def chart(runs: Sequence[GoldenRun], columns: int) -> str:
     for column, run in enumerate(shown):
         rows[_row(run.baseline_precision, low, high)][column] = "-"
         rows[_row(run.precision_at_5, low, high)][column] = "!" if run.drift_detected else "*"
-    lines = [f"{_label(row, low, high):>{_LABEL - 1}} {''.join(cells)}".rstrip() for row, cells in enumerate(rows)]
-    return "\n".join([*lines, " " * _LABEL + _days(shown)])
+    values = [high - (high - low) * row / (HEIGHT - 1) for row in range(HEIGHT)]
+    labels = [f"{value:.2f}" if row % 3 == 0 else "" for row, value in enumerate(values)]
+    lines = [f"{label:>{_LABEL - 1}} {''.join(cells)}".rstrip() for label, cells in zip(labels, rows, strict=True)]
+    # First and last day under their columns, if there is room for both.
+    first, last = shown[0].day.isoformat(), shown[-1].day.isoformat()
+    gap = len(shown) - len(first) - len(last)
+    days = f"{first}{' ' * gap}{last}" if gap > 0 else f"{first} to {last}" if first != last else first
+    return "\n".join([*lines, " " * _LABEL + days])
 
 
 def svg(runs: Sequence[GoldenRun]) -> str:
@@ -45,11 +51,18 @@ def svg(runs: Sequence[GoldenRun]) -> str:
             f"<title>{escape(_title(runs))}</title>",
             f'<rect width="{_WIDTH_PX}" height="{_HEIGHT_PX}" fill="white"/>',
             f'<text x="{_LEFT_PX}" y="20" font-size="14">{escape(_title(runs))}</text>',
-            *(_grid(value, y(value)) for value in (low, (low + high) / 2, high)),
+            *(
+                f'<line x1="{_LEFT_PX}" y1="{y(value)}" x2="{_WIDTH_PX - _RIGHT_PX}" y2="{y(value)}" stroke="#ddd"/>'
+                f'<text x="{_LEFT_PX - 8}" y="{y(value) + 4}" text-anchor="end">{value:.2f}</text>'
+                for value in (low, (low + high) / 2, high)
+            ),
             f'<polyline points="{baseline}" fill="none" stroke="#666" stroke-dasharray="6 4"/>',
             f'<polyline points="{measured}" fill="none" stroke="#1f5fa8" stroke-width="2"/>',
             *(_mark(run, x(run), y(run.precision_at_5)) for run in runs),
-            *(_day(run, x(run)) for run in dict.fromkeys((runs[0], runs[-1]))),
+            *(
+                f'<text x="{x(run)}" y="{_HEIGHT_PX - 14}" text-anchor="middle">{run.day}</text>'
+                for run in dict.fromkeys((runs[0], runs[-1]))
+            ),
             "</svg>\n",
         ]
     )
@@ -66,26 +79,8 @@ def _row(value: float, low: float, high: float) -> int:
     return round((high - value) / (high - low) * (HEIGHT - 1))
 
 
-def _label(row: int, low: float, high: float) -> str:
-    return f"{high - (high - low) * row / (HEIGHT - 1):.2f}" if row % 3 == 0 else ""
-
-
-def _days(runs: Sequence[GoldenRun]) -> str:
-    """First and last day under their columns, if there is room for both."""
-    first, last = runs[0].day.isoformat(), runs[-1].day.isoformat()
-    gap = len(runs) - len(first) - len(last)
-    return f"{first}{' ' * gap}{last}" if gap > 0 else f"{first} to {last}" if first != last else first
-
-
 def _title(runs: Sequence[GoldenRun]) -> str:
     return f"Precision at 5 of the golden set, {runs[0].day} to {runs[-1].day} (dashed: baseline, square: drift)"
-
-
-def _grid(value: float, y: float) -> str:
-    return (
-        f'<line x1="{_LEFT_PX}" y1="{y}" x2="{_WIDTH_PX - _RIGHT_PX}" y2="{y}" stroke="#ddd"/>'
-        f'<text x="{_LEFT_PX - 8}" y="{y + 4}" text-anchor="end">{value:.2f}</text>'
-    )
 
 
 def _mark(run: GoldenRun, x: float, y: float) -> str:
@@ -93,7 +88,3 @@ def _mark(run: GoldenRun, x: float, y: float) -> str:
     if run.drift_detected:
         return f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8" fill="#b3261e">{says}</rect>'
     return f'<circle cx="{x}" cy="{y}" r="3.5" fill="#1f5fa8">{says}</circle>'
-
-
-def _day(run: GoldenRun, x: float) -> str:
-    return f'<text x="{x}" y="{_HEIGHT_PX - 14}" text-anchor="middle">{run.day}</text>'
