@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 from uuid import uuid4
 
 import click
@@ -39,39 +39,39 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
     if not asked:
         raise Invalid(f"{questions} has no questions")
     if not await engine.conversations.of_user(chosen, asked[0]["conversation"], 1):
-        await _store(engine, chosen, list(_rows(corpus, TURN_FIELDS)))
+        by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for turn in _rows(corpus, TURN_FIELDS):
+            by_session[turn["conversation"], turn["session"]].append(turn)
+        with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
+            # Each conversation is its own owner; the order of the file is the order of the talk.
+            for (conversation, session), said in sessions:
+                lines = tuple(_line(turn) for turn in said)
+                await engine.remember.turn(chosen, Turn(f"{conversation}/{session}", lines, owner_if_new=conversation))
     await indexed(engine.indexer, chosen)
-    with out.open("w", encoding="utf-8") as run_file:
-        await _ask(engine, chosen, asked, run_file)
+    with out.open("w", encoding="utf-8") as run_file, click.progressbar(asked, label="Asking  ") as bar:
+        for question in bar:
+            scope = Scope(owner=question["conversation"])
+            found = await engine.recall.recall(chosen, question["question"], scope, top_k=RANKED)
+            if found.degraded is not None:
+                raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
+            ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
+            run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")
     echo(f"Asked {len(asked)} questions in namespace {chosen}; wrote {out}.")
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _row(line, fields, f"{path} line {number}")
-
-
-def _row(line: str, fields: Sequence[str], place: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as problem:
-        raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
-    if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
-        raise Invalid(f"{place} must be an object with the string fields {', '.join(fields)}")
-    return row
-
-
-async def _store(engine: Engine, namespace: str, turns: Sequence[dict[str, Any]]) -> None:
-    """Each conversation is its own owner; the order of the file is the order of the talk."""
-    by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for turn in turns:
-        by_session[turn["conversation"], turn["session"]].append(turn)
-    with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
-        for (conversation, session), said in sessions:
-            lines = tuple(_line(turn) for turn in said)
-            await engine.remember.turn(namespace, Turn(f"{conversation}/{session}", lines, owner_if_new=conversation))
+            if not line.strip():
+                continue
+            place = f"{path} line {number}"
+            try:
+                row = json.loads(line)
+            except ValueError as problem:
+                raise Invalid(f"{place} is not JSON: {checks.json_fault(problem)}") from problem
+            if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in fields):
+                raise Invalid(f"{place} must be an object with the string fields {', '.join(fields)}")
+            yield row
 
 
 def _line(turn: dict[str, Any]) -> Line:
@@ -83,14 +83,3 @@ def _line(turn: dict[str, Any]) -> Line:
     except ValueError as problem:
         raise Invalid(f"turn {turn['turn']} has an invalid time: {problem}") from problem
     return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
-
-
-async def _ask(engine: Engine, namespace: str, asked: Sequence[dict[str, Any]], run_file: TextIO) -> None:
-    with click.progressbar(asked, label="Asking  ") as questions:
-        for question in questions:
-            scope = Scope(owner=question["conversation"])
-            found = await engine.recall.recall(namespace, question["question"], scope, top_k=RANKED)
-            if found.degraded is not None:
-                raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
-            ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
-            run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")
