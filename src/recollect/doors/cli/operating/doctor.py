@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from recollect import settings as environment
 from recollect.doors.cli.printing import Styled, echo
@@ -71,7 +71,14 @@ async def _examine() -> AsyncGenerator[Finding]:
         async for finding in findings:
             yield finding
     yield await _model(settings)
-    yield _llm(settings)
+    provider = (settings.llm or "").partition(":")[0]
+    if settings.llm is None:
+        yield Finding("note", "llm", "RECOLLECT_LLM is not set; summaries are extractive and memories verbatim")
+    elif provider not in settings.usable_providers:
+        yield Finding("missing", "llm", f"RECOLLECT_LLM is {settings.llm}: set RECOLLECT_{provider.upper()}_API_KEY")
+    else:
+        budget = f"at most {settings.llm_daily_tokens:,} tokens per day and namespace"
+        yield Finding("ok", "llm", f"{settings.llm}, {budget}")
     yield _redis(settings)
 
 
@@ -89,15 +96,24 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
         if settings.database_url is None and os.geteuid() == 0:
             yield _account(Path(where(settings)))
         yield Finding("ok", "extension", f"pgvector {versions.pgvector}")
-        yield await _row_security(database)
+        async with database.unscoped() as connection:
+            exempt = await catalogue.bypasses_row_security(connection)
+        if exempt:
+            text = (
+                "this database role bypasses row-level security (superuser or BYPASSRLS), so the second layer of "
+                "isolation is off. Use an ordinary role that owns the database."
+            )
+            yield Finding("note", "isolation", text)
+        else:
+            yield Finding("ok", "isolation", "row-level security applies to this role")
         if missing_steps:
             text = f"{len(missing_steps)} pending migration(s): the next start applies them, or `recollect migrate`"
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
-        yield await _backlog(database, settings.namespace)
-        yield await _space(database, settings)
-        yield await _keys(database, settings)
+        async with aclosing(_examine_namespace(database, settings)) as findings:
+            async for finding in findings:
+                yield finding
 
 
 def _account(home: Path) -> Finding:
@@ -114,41 +130,37 @@ def _account(home: Path) -> Finding:
     return Finding("note", "account", "you are root: run Recollect as the account that owns the data instead")
 
 
-async def _row_security(database: Database) -> Finding:
-    async with database.unscoped() as connection:
-        exempt = await catalogue.bypasses_row_security(connection)
-    if exempt:
-        return Finding(
-            "note",
-            "isolation",
-            "this database role bypasses row-level security (superuser or BYPASSRLS), so the second layer of "
-            "isolation is off. Use an ordinary role that owns the database.",
-        )
-    return Finding("ok", "isolation", "row-level security applies to this role")
-
-
-async def _backlog(database: Database, namespace: str) -> Finding:
+async def _examine_namespace(database: Database, settings: Settings) -> AsyncGenerator[Finding]:
+    namespace, keys = settings.namespace, CAPABILITIES.keys
     async with database.reading(namespace) as db:
         waiting = await CAPABILITIES.passages.waiting(db, MAX_WAITING)
-    if not waiting:
-        return Finding("ok", "index", "all passages are embedded")
-    return Finding(
-        "note",
-        "index",
-        f"{waiting:,} passage(s) wait to be embedded; until then only keyword search finds them. "
-        "Run `recollect index --wait`.",
-    )
+    if waiting:
+        text = f"{waiting:,} passage(s) wait to be embedded; until then only keyword search finds them. "
+        yield Finding("note", "index", text + "Run `recollect index --wait`.")
+    else:
+        yield Finding("ok", "index", "all passages are embedded")
 
-
-async def _space(database: Database, settings: Settings) -> Finding:
-    async with database.reading(settings.namespace) as db:
+    async with database.reading(namespace) as db:
         state = await CAPABILITIES.embedding_models.state(db)
     model = settings.embedding_model if state is None else state.active
     if model == OPENAI_EMBEDDINGS and "openai" not in settings.usable_providers:
-        return Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
-    if state is not None and state.next is not None:
-        return Finding("note", "embeddings", f"{model}, switching to {state.next}: `recollect embeddings status`")
-    return Finding("ok", "embeddings", model)
+        yield Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
+    elif state is not None and state.next is not None:
+        yield Finding("note", "embeddings", f"{model}, switching to {state.next}: `recollect embeddings status`")
+    else:
+        yield Finding("ok", "embeddings", model)
+
+    async with database.reading(namespace) as db:
+        guarded = await keys.guard(db)
+    if guarded:
+        yield Finding("ok", "keys", f"namespace {namespace!r} requires a key over HTTP")
+    elif is_loopback(settings.host):
+        yield Finding("note", "keys", f"none; on loopback ({settings.host}) none is needed")
+    elif await keys.guard_anything(database):
+        yield Finding("note", "keys", f"namespace {namespace!r} has none; other namespaces do")
+    else:
+        text = f"RECOLLECT_HOST is {settings.host}, which needs a key: run `recollect keys create`"
+        yield Finding("missing", "keys", text)
 
 
 async def _model(settings: Settings) -> Finding:
@@ -169,35 +181,21 @@ async def _model(settings: Settings) -> Finding:
     return Finding("ok", "model", embedder.model_id)
 
 
-def _llm(settings: Settings) -> Finding:
-    if settings.llm is None:
-        return Finding("note", "llm", "RECOLLECT_LLM is not set; summaries are extractive and memories verbatim")
-    provider = settings.llm.partition(":")[0]
-    if provider not in settings.usable_providers:
-        return Finding("missing", "llm", f"RECOLLECT_LLM is {settings.llm}: set RECOLLECT_{provider.upper()}_API_KEY")
-    return Finding("ok", "llm", f"{settings.llm}, at most {settings.llm_daily_tokens:,} tokens per day and namespace")
-
-
-async def _keys(database: Database, settings: Settings) -> Finding:
-    keys = CAPABILITIES.keys
-    async with database.reading(settings.namespace) as db:
-        guarded = await keys.guard(db)
-    if guarded:
-        return Finding("ok", "keys", f"namespace {settings.namespace!r} requires a key over HTTP")
-    if is_loopback(settings.host):
-        return Finding("note", "keys", f"none; on loopback ({settings.host}) none is needed")
-    if await keys.guard_anything(database):
-        return Finding("note", "keys", f"namespace {settings.namespace!r} has none; other namespaces do")
-    return Finding(
-        "missing", "keys", f"RECOLLECT_HOST is {settings.host}, which needs a key: run `recollect keys create`"
-    )
-
-
 def _redis(settings: Settings) -> Finding:
     if settings.redis_url is None:
         return Finding("note", "redis", "not set; short-term memory is in PostgreSQL, which is fine")
     try:
-        with _redis_socket(urlsplit(settings.redis_url.get_secret_value())) as connection:
+        address = urlsplit(settings.redis_url.get_secret_value())
+        if address.scheme == "unix":
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(REDIS_SECONDS)
+            connection.connect(address.path)
+        else:
+            place = (address.hostname or "localhost", address.port or REDIS_PORT)
+            connection = socket.create_connection(place, REDIS_SECONDS)
+        if address.scheme == "rediss":
+            connection = ssl.create_default_context().wrap_socket(connection, server_hostname=address.hostname)
+        with connection:
             connection.sendall(b"PING\r\n")
             # An error is an answer too: a server that wants a password says so.
             if connection.recv(1) in (b"+", b"-"):
@@ -208,15 +206,3 @@ def _redis(settings: Settings) -> Finding:
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
     return Finding("missing", "redis", f"RECOLLECT_REDIS_URL is set but nothing answers there ({reason})")
-
-
-def _redis_socket(address: SplitResult) -> socket.socket:
-    if address.scheme == "unix":
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(REDIS_SECONDS)
-        connection.connect(address.path)
-        return connection
-    plain = socket.create_connection((address.hostname or "localhost", address.port or REDIS_PORT), REDIS_SECONDS)
-    if address.scheme != "rediss":
-        return plain
-    return ssl.create_default_context().wrap_socket(plain, server_hostname=address.hostname)
