@@ -23,7 +23,13 @@ class Styled:
 
 def echo(*pieces: object, err: bool = False, nl: bool = True) -> None:
     """Print a line. Whatever its pieces hold, a terminal obeys only the styles given here."""
-    click.echo("".join(map(_piece, pieces)), err=err, nl=nl)
+    shown = (
+        click.style(controls.shown(piece.text), fg=piece.fg, bold=piece.bold, dim=piece.dim)
+        if isinstance(piece, Styled)
+        else controls.shown(str(piece))
+        for piece in pieces
+    )
+    click.echo("".join(shown), err=err, nl=nl)
 
 
 def rewind(width: int) -> None:
@@ -66,9 +72,3 @@ def shortened(text: str, most: int) -> str:
     """A text on one line, cut where it is too long."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _piece(piece: object) -> str:
-    if isinstance(piece, Styled):
-        return click.style(controls.shown(piece.text), fg=piece.fg, bold=piece.bold, dim=piece.dim)
-    return controls.shown(str(piece))
