@@ -5,8 +5,7 @@ import dataclasses
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ from recollect.doors.rest.app import create_app
 from recollect.engine import Engine
 from recollect.errors import NotFound, Unavailable
 from recollect.flows.forgetting.forget import NAMESPACE, Target
-from recollect.flows.search.recall import Explanation, Memory, Recollection
+from recollect.flows.search.recall import Recollection
 from recollect.settings import Settings
 
 # The parts of a score in the words of a reader; docs/recall.md has the formula.
@@ -93,13 +92,30 @@ def run(keep: bool) -> bool:
 async def _play(settings: Settings, screen: Screen, keep: bool) -> bool:
     began = time.perf_counter()
     screen.title("Recollect: one memory, many doors")
-    screen.text(f"{_where(settings)}, the local model, no key. Namespace {settings.namespace}.")
-    async with _opened(settings) as doors:
+    where = "Embedded PostgreSQL" if settings.database_url is None else "The PostgreSQL of RECOLLECT_DATABASE_URL"
+    screen.text(f"{where}, the local model, no key. Namespace {settings.namespace}.")
+    async with AsyncExitStack() as stack:
+        engine = await Engine.open(settings)
+        stack.push_async_callback(engine.close)
+        library = await stack.enter_async_context(MemoryManager(settings))
+        mcp = await stack.enter_async_context(Client(RecollectServer(engine)))
+        over_http = httpx.ASGITransport(app=create_app(engine))
+        http = await stack.enter_async_context(httpx.AsyncClient(transport=over_http, base_url="http://127.0.0.1"))
+        doors = Doors(library, mcp, http, engine, settings.namespace)
         # MCP's client would wrap a failure that passes through it, so that it goes around.
         (outcome,) = await asyncio.gather(_acts(doors, screen, keep), return_exceptions=True)
     if isinstance(outcome, BaseException):
         raise outcome
-    _leave(screen, settings.namespace, keep, time.perf_counter() - began)
+    screen.space()
+    if keep:
+        asked = story.QUESTIONS[0].asked
+        screen.text("Kept. Look at it, and forget it when you are done:")
+        screen.command(f'RECOLLECT_NAMESPACE={settings.namespace} recollect recall "{asked}" --explain')
+        screen.command(f"recollect forget --whole-namespace {settings.namespace}")
+    else:
+        screen.text(f"Done in {time.perf_counter() - began:.1f} s, and all of it is forgotten again. Now yours:")
+        screen.command('recollect remember "My physician told me to sleep more."')
+        screen.command('recollect recall "What did the doctor say?"')
     if not outcome:
         screen.text("Something went wrong: `recollect doctor` says what is missing.")
     return outcome
@@ -111,20 +127,9 @@ async def _acts(doors: Doors, screen: Screen, keep: bool) -> bool:
         right = [await _recall(doors, screen), await _evict(doors, screen), await _connect(doors, screen)]
     finally:
         if not keep:
-            await _forget(doors)
+            with suppress(NotFound):  # it failed before anything was written, and that is what to tell
+                await doors.engine.forget.forget(doors.namespace, Target(NAMESPACE, doors.namespace))
     return all(right)
-
-
-@asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Doors]:
-    async with AsyncExitStack() as stack:
-        engine = await Engine.open(settings)
-        stack.push_async_callback(engine.close)
-        library = await stack.enter_async_context(MemoryManager(settings))
-        mcp = await stack.enter_async_context(Client(RecollectServer(engine)))
-        over_http = httpx.ASGITransport(app=create_app(engine))
-        http = await stack.enter_async_context(httpx.AsyncClient(transport=over_http, base_url="http://127.0.0.1"))
-        yield Doors(library, mcp, http, engine, settings.namespace)
 
 
 async def _remember(doors: Doors, screen: Screen) -> None:
@@ -171,9 +176,15 @@ def _answered(screen: Screen, question: story.Question, found: Recollection) -> 
     right = best.text == question.answer
     screen.mark(right, best.text)
     assert best.explanation is not None
-    screen.score(best.score, _parts(best.explanation))
+    parts = [(PARTS[name], value) for name, value in dataclasses.asdict(best.explanation.parts).items()]
+    large = (part for part in parts if part[1] >= SHOWN_FROM)
+    screen.score(best.score, sorted(large, key=lambda part: -part[1]))
+    said = "Said on Thursday over REST" if best.session_id == "thursday" else "Said on Monday over MCP"
+    place = "Kept as a long-term memory" if best.kind == "memory" else said
+    words = best.explanation.matched_words
+    shared = f"shares {', '.join(words)}" if words else "no word in common"
     next_best = f" The next best has {others[0].score:.2f}." if others else ""
-    screen.note(f"{_place(best)}, {_shared(best.explanation)}.{next_best}")
+    screen.note(f"{place}, {shared}.{next_best}")
     return right
 
 
@@ -212,52 +223,12 @@ async def _connect(doors: Doors, screen: Screen) -> bool:
     found = await doors.tool("graph_find_path", start_node=story.ENDS[0], end_node=story.ENDS[1])
     path = found["path"]
     right = tuple(node["name"] for node in path) == story.PATH
-    screen.mark(right, _arrows(path) if path else "No path was found.")
+    hops = (f" ─{node['relation_to_next']}→ " if node["relation_to_next"] else "" for node in path)
+    arrows = "".join(node["name"] + hop for node, hop in zip(path, hops, strict=True))
+    screen.mark(right, arrows if path else "No path was found.")
     return right
-
-
-async def _forget(doors: Doors) -> None:
-    with suppress(NotFound):  # it failed before anything was written, and that is what to tell
-        await doors.engine.forget.forget(doors.namespace, Target(NAMESPACE, doors.namespace))
-
-
-def _where(settings: Settings) -> str:
-    return "Embedded PostgreSQL" if settings.database_url is None else "The PostgreSQL of RECOLLECT_DATABASE_URL"
 
 
 def _show(screen: Screen, exchange: story.Exchange) -> None:
     screen.says("Mira", exchange.said, emphasised=True)
     screen.says("assistant", exchange.answered, emphasised=False)
-
-
-def _parts(explanation: Explanation) -> list[tuple[str, float]]:
-    """What a score is made of, the largest part first."""
-    parts = [(PARTS[name], value) for name, value in dataclasses.asdict(explanation.parts).items()]
-    return sorted((part for part in parts if part[1] >= SHOWN_FROM), key=lambda part: -part[1])
-
-
-def _shared(explanation: Explanation) -> str:
-    return f"shares {', '.join(explanation.matched_words)}" if explanation.matched_words else "no word in common"
-
-
-def _place(memory: Memory) -> str:
-    if memory.kind == "memory":
-        return "Kept as a long-term memory"
-    return "Said on Thursday over REST" if memory.session_id == "thursday" else "Said on Monday over MCP"
-
-
-def _arrows(path: list[dict[str, Any]]) -> str:
-    hops = (f" ─{node['relation_to_next']}→ " if node["relation_to_next"] else "" for node in path)
-    return "".join(node["name"] + hop for node, hop in zip(path, hops, strict=True))
-
-
-def _leave(screen: Screen, namespace: str, keep: bool, seconds: float) -> None:
-    screen.space()
-    if keep:
-        screen.text("Kept. Look at it, and forget it when you are done:")
-        screen.command(f'RECOLLECT_NAMESPACE={namespace} recollect recall "{story.QUESTIONS[0].asked}" --explain')
-        screen.command(f"recollect forget --whole-namespace {namespace}")
-    else:
-        screen.text(f"Done in {seconds:.1f} s, and all of it is forgotten again. Now yours:")
-        screen.command('recollect remember "My physician told me to sleep more."')
-        screen.command('recollect recall "What did the doctor say?"')

@@ -62,7 +62,10 @@ class Screen:
 
     def score(self, total: float, parts: Sequence[tuple[str, float]]) -> None:
         """A number, and what it is made of, as a bar of coloured pieces."""
-        cells = _cells([value for _, value in parts])
+        # Rounded where each piece ends, so that the pieces add up to the whole.
+        values = [value for _, value in parts]
+        ends = [round(sum(values[: count + 1]) * CELLS) for count in range(len(values))]
+        cells = [end - start for start, end in zip([0, *ends], ends, strict=False)]
         colours = [COLOURS[place % len(COLOURS)] for place in range(len(parts))]
         bar = "".join(click.style("━" * count, fg=colour) for count, colour in zip(cells, colours, strict=True))
         named = [
@@ -100,9 +103,3 @@ class Screen:
 
     def _echo(self, line: str = "") -> None:
         click.echo(line, color=self._color)
-
-
-def _cells(values: Sequence[float]) -> list[int]:
-    """How many cells each piece of a bar has, so that they add up to those of the whole."""
-    ends = [round(sum(values[: count + 1]) * CELLS) for count in range(len(values))]
-    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
