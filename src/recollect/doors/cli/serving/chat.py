@@ -6,13 +6,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
 from recollect import logs
-from recollect.agent.config import AgentConfig, ConfigurationError, load_config
+from recollect.agent.config import ConfigurationError, load_config
 from recollect.agent.faults import AgentError, Refused
 from recollect.agent.loader import EngineLoader, EngineLoadResult
 from recollect.agent.loop import PERSISTING
@@ -29,6 +29,7 @@ HELP = """\
 
 # One word behind a slash; "/etc/hosts, what is it?" is a question.
 _COMMAND = re.compile(r"/[a-z]+")
+UNKNOWN = "Unknown command; /help lists them. To send this as a prompt, start it with two slashes."
 CUT = "The answer was cut off at its length limit. Raise provider.maxTokens, or ask it to continue."
 STOPPED_STORING = "Stopped. The answer is saved, but may not have reached the memory gateway."
 
@@ -36,15 +37,27 @@ STOPPED_STORING = "Stopped. The answer is saved, but may not have reached the me
 def run(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
     """Chat until the user leaves, or say one message."""
     logs.configure("WARNING", "text")
-    _take_any_bytes()
-    with _as_ours(), asyncio.Runner() as runner:
-        runtime = EngineLoader(_configured(config, workspace)).load()
-        try:
-            chat = Chat(runtime, runner, session)
-            chat.warn(runtime.warnings)
-            chat.say(message) if message is not None else chat.converse()
-        finally:
-            runner.run(runtime.close())
+    # Input that is no UTF-8 is refused by the loop, with a sentence; output always finds some form.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "replace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors)
+    try:
+        with asyncio.Runner() as runner:
+            chosen = load_config(config)
+            if workspace:
+                chosen = dataclasses.replace(chosen, workspace=workspace.absolute())
+            runtime = EngineLoader(chosen).load()
+            try:
+                chat = Chat(runtime, runner, session)
+                chat.warn(runtime.warnings)
+                chat.say(message) if message is not None else chat.converse()
+            finally:
+                runner.run(runtime.close())
+    except ConfigurationError as problem:
+        raise Misconfigured(str(problem)) from problem
+    except AgentError as problem:
+        kind: type[RecollectError] = Invalid if isinstance(problem, Refused) else Unavailable
+        raise kind(str(problem)) from problem
 
 
 class Chat:
@@ -77,7 +90,10 @@ class Chat:
             result = self._runner.run(self._runtime.loop.run(self._session, prompt, self._show, self._step))
         finally:
             self._waiting.clear()
-            self._announce(self._session)
+            # A new session is named as soon as something is in it.
+            if not self._announced and self._runtime.sessions.exists(self._session):
+                echo(f"Session {self._session}", err=True)
+                self._announced = True
         self._end_line()
         if result.finish_reason == "length":
             echo(CUT, err=True)
@@ -92,12 +108,15 @@ class Chat:
 
     def converse(self) -> None:
         """Read and answer, line by line, until the end of the input."""
-        self._greet()
+        if self._at_terminal:
+            known = self._session is not None and self._runtime.sessions.exists(self._session)
+            where = f"Continuing session {self._session}." if known else "New session."
+            echo(f"{where} Model: {self._runtime.provider.model}. /help lists the commands.")
         for line in self._lines():
             if line in ("/quit", "/exit"):
                 break
             if _COMMAND.fullmatch(line) and line != "/skill":
-                self._attempt(self._commands.get(line, self._unknown))
+                self._attempt(self._commands.get(line, lambda: echo(UNKNOWN, err=True)))
             elif line:
                 self._attempt(partial(self.say, line[1:] if line.startswith("//") else line))
         if self._at_terminal:
@@ -129,12 +148,6 @@ class Chat:
             echo()
         self._line_ended = True
 
-    def _announce(self, session: str) -> None:
-        """Name a new session as soon as something is in it."""
-        if not self._announced and self._runtime.sessions.exists(session):
-            echo(f"Session {session}", err=True)
-            self._announced = True
-
     def _lines(self) -> Iterator[str]:
         if self._at_terminal:
             with suppress(ImportError):
@@ -142,12 +155,6 @@ class Chat:
         with suppress(EOFError, KeyboardInterrupt):
             while True:
                 yield input("> " if self._at_terminal else "").strip()
-
-    def _greet(self) -> None:
-        if self._at_terminal:
-            known = self._session is not None and self._runtime.sessions.exists(self._session)
-            where = f"Continuing session {self._session}." if known else "New session."
-            echo(f"{where} Model: {self._runtime.provider.model}. /help lists the commands.")
 
     def _begin(self) -> None:
         self._session, self._announced = None, False
@@ -158,9 +165,6 @@ class Chat:
             echo(f"{skill.name}: {skill.description}")
         if not self._runtime.skills.all():
             echo(f"No skills. Put Markdown files into {self._runtime.config.workspace / 'skills'}.")
-
-    def _unknown(self) -> None:
-        echo("Unknown command; /help lists them. To send this as a prompt, start it with two slashes.", err=True)
 
 
 class Waiting:
@@ -186,27 +190,3 @@ class Waiting:
     def was(self, step: str) -> bool:
         """Whether this was the last step."""
         return self._last == step
-
-
-def _configured(path: Path | None, workspace: Path | None) -> AgentConfig:
-    config = load_config(path)
-    return dataclasses.replace(config, workspace=workspace.absolute()) if workspace else config
-
-
-def _take_any_bytes() -> None:
-    """Input that is no UTF-8 is refused by the loop, with a sentence; output always finds some form."""
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "replace")):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors=errors)
-
-
-@contextmanager
-def _as_ours() -> Iterator[None]:
-    """The runtime's errors as this command's: one sentence and an exit code."""
-    try:
-        yield
-    except ConfigurationError as problem:
-        raise Misconfigured(str(problem)) from problem
-    except AgentError as problem:
-        kind: type[RecollectError] = Invalid if isinstance(problem, Refused) else Unavailable
-        raise kind(str(problem)) from problem
