@@ -1,18 +1,17 @@
 """`recollect mcp`: the memory as an MCP server over standard input and output, for desktop clients."""
 
-import asyncio
 import signal
 
 from recollect import logs
 from recollect import settings as environment
 from recollect.doors import telemetry_export
+from recollect.doors.cli.one_command import command
 from recollect.doors.cli.printing import echo
 from recollect.doors.mcp import describe as descriptions
 from recollect.doors.mcp import toolsets
 from recollect.doors.mcp.route import quiet_sdk
 from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
-from recollect.settings import Settings
 
 
 def describe(names: str | None) -> None:
@@ -20,7 +19,8 @@ def describe(names: str | None) -> None:
     echo(descriptions.description(toolsets.chosen(names)))
 
 
-def run(names: str | None) -> None:
+@command
+async def run(names: str | None) -> None:
     """Serve until the client closes its end. Standard output is the protocol's alone; logs go to standard error."""
     chosen = toolsets.chosen(names)
     settings = environment.load()
@@ -29,10 +29,6 @@ def run(names: str | None) -> None:
     telemetry_export.check()
     # Python's own handler would wait for the next line of input. Nothing is lost: a write is answered after its commit.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(_serve(settings, chosen))
-
-
-async def _serve(settings: Settings, chosen: tuple[str, ...]) -> None:
     engine = await Engine.open(settings)
     try:
         async with telemetry_export.exporting(engine, scraped=False):
