@@ -105,7 +105,8 @@ class _AnnouncingServer(uvicorn.Server):
 
 
 def _announce(listener: socket.socket, settings: Settings) -> None:
-    url = _url(listener)
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
     echo(f"MCP:     {url}{PATH}, for MCP clients")
     echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
@@ -136,8 +137,3 @@ SWITCH_SECONDS = 0.001
 
 # Clients that connect at the same time wait here instead of being refused.
 BACKLOG = 2048
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

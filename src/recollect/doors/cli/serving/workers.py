@@ -69,17 +69,15 @@ class _Supervisor:
             wait([worker.sentinel for worker in self._workers])
             for worker in [worker for worker in self._workers if not worker.is_alive()]:
                 began = self._workers.pop(worker)
-                if self._stopped_by is None:
-                    self._replace(worker, time.monotonic() - began)
+                if self._stopped_by is not None:
+                    continue
+                if time.monotonic() - began < SHORTEST_LIFE_SECONDS:
+                    self.stop(signal.SIGTERM, None)
+                    raise Misconfigured(f"A server process exited at start-up with code {worker.exitcode}: see its log")
+                log.error("a server process exited and is being restarted", extra={"exit_code": worker.exitcode})
+                self._begin()
         if self._stopped_by == signal.SIGINT:
             sys.exit(128 + signal.SIGINT)
-
-    def _replace(self, worker: SpawnProcess, lived: float) -> None:
-        if lived < SHORTEST_LIFE_SECONDS:
-            self.stop(signal.SIGTERM, None)
-            raise Misconfigured(f"A server process exited at start-up with code {worker.exitcode}: see its log")
-        log.error("a server process exited and is being restarted", extra={"exit_code": worker.exitcode})
-        self._begin()
 
     def _begin(self) -> None:
         worker = _spawning.Process(target=_work_on, args=(self._work, self._values, self._serving))
