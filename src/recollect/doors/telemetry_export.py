@@ -97,35 +97,28 @@ def _start(*, traces: bool, pushed: bool, scraped: bool) -> list[Callable[[], An
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
-    resource = Resource.create(_named() | {"service.version": __version__, "service.instance.id": str(uuid4())})
+    # What we give would replace what the environment says.
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    name = {} if named else {"service.name": "recollect"}
+    resource = Resource.create(name | {"service.version": __version__, "service.instance.id": str(uuid4())})
     tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+    readers: list[Any] = []
     if traces:
-        tracers.add_span_processor(_span_sender())
-    readers = ([_metric_sender()] if pushed else []) + ([_scraped_reader()] if scraped else [])
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    if pushed:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+    if scraped:
+        readers.append(_scraped_reader())
     meters = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
     tracer = tracers.get_tracer(telemetry.SCOPE, __version__) if traces else None
     telemetry.observe(tracer, meters.get_meter(telemetry.SCOPE, __version__))
     return [tracers.shutdown, meters.shutdown]
-
-
-def _named() -> dict[str, str]:
-    """What we give would replace what the environment says."""
-    given = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return {} if given else {"service.name": "recollect"}
-
-
-def _span_sender() -> Any:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    return BatchSpanProcessor(OTLPSpanExporter())
-
-
-def _metric_sender() -> Any:
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-
-    return PeriodicExportingMetricReader(OTLPMetricExporter())
 
 
 def _scraped_reader() -> Any:
@@ -160,11 +153,8 @@ def _disabled() -> bool:
 
 
 def _installed() -> bool:
-    return all(map(_is_there, ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http", "prometheus_client")))
-
-
-def _is_there(module: str) -> bool:
+    modules = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http", "prometheus_client")
     try:
-        return find_spec(module) is not None
+        return all(find_spec(module) is not None for module in modules)
     except ModuleNotFoundError:
         return False
