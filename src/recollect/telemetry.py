@@ -64,7 +64,12 @@ def memory_operation(name: Operation, count: Callable[[Any], int] | None = None)
             observer = _Here.observer
             if observer is None:
                 return await method(self, namespace, *values, **options)
-            with _operation(observer, name, namespace) as span:
+            attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": SCOPE}
+            store = {"gen_ai.memory.store.id": namespace}
+            with (
+                _span(observer, name, SpanKind.INTERNAL, attributes | store) as span,
+                _measured(span, observer.operations, attributes),
+            ):
                 result = await method(self, namespace, *values, **options)
                 if count is not None:
                     span.set_attribute("gen_ai.memory.record.count", count(result))
@@ -141,7 +146,7 @@ def mcp_request(method: str, tool: str | None, meta: Mapping[str, Any] | None) -
     """A span around one MCP request; the names are ours, not the client's. Gives what to call if a tool refuses."""
     observer = _Here.observer
     if observer is None:
-        yield _nothing
+        yield lambda: None
         return
     attributes = {"mcp.method.name": method}
     if tool is not None:
@@ -151,20 +156,6 @@ def mcp_request(method: str, tool: str | None, meta: Mapping[str, Any] | None) -
         _measured(span, observer.mcp, attributes) as failed,
     ):
         yield lambda: failed("tool_error")
-
-
-def _nothing() -> None:
-    return
-
-
-@contextmanager
-def _operation(observer: _Observer, name: Operation, namespace: str) -> Iterator[Span]:
-    attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": SCOPE}
-    with (
-        _span(observer, name, SpanKind.INTERNAL, attributes | {"gen_ai.memory.store.id": namespace}) as span,
-        _measured(span, observer.operations, attributes),
-    ):
-        yield span
 
 
 @contextmanager
@@ -198,24 +189,23 @@ def _span(
     if observer.tracer is None:
         yield trace.INVALID_SPAN
         return
+    context = None
+    if carrier:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        # The trace that a caller names, if it names one that is valid.
+        named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := carrier.get(key), str)}
+        extracted = TraceContextTextMapPropagator().extract(named)
+        context = extracted if trace.get_current_span(extracted).get_span_context().is_valid else None
     with observer.tracer.start_as_current_span(
         name,
-        context=_caller(carrier) if carrier else None,
+        context=context,
         kind=kind,
         attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
         yield span
-
-
-def _caller(carrier: Mapping[str, Any]) -> Any:
-    """The trace that a caller names, if it names one that is valid."""
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := carrier.get(key), str)}
-    context = TraceContextTextMapPropagator().extract(named)
-    return context if trace.get_current_span(context).get_span_context().is_valid else None
 
 
 def _durations(meter: Meter, name: str, what: str) -> Histogram:
