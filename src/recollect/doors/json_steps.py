@@ -100,8 +100,11 @@ class _Reader:
                 text, end_of_text = yield from self._long_text(at)
                 self._put(text, at - 1)
                 at = end_of_text
+            elif kind == "word":
+                self._put(_WORDS[token["word"]], token.start(kind))
             else:
-                self._put(_scalar(token), token.start(kind))
+                number = float(token["number"]) if token["float"] else int(token["number"])
+                self._put(number, token.start(kind))
 
     def _read_sign(self, sign: str, at: int) -> None:
         if sign in "[{":
@@ -115,16 +118,15 @@ class _Reader:
             self._next = _Next.VALUE
         elif sign == "," and self._next is _Next.COMMA:
             self._next = _Next.VALUE if isinstance(self._open[-1], list) else _Next.KEY
-        elif sign in "]}" and self._may_close(sign):
+        elif (
+            self._open
+            and sign == ("]" if isinstance(self._open[-1], list) else "}")
+            and self._next in (_Next.COMMA, _Next.FIRST_VALUE, _Next.FIRST_KEY)
+        ):
             self._open.pop()
             self._next = _Next.COMMA if self._open else _Next.END
         else:
             raise self._fault(at)
-
-    def _may_close(self, sign: str) -> bool:
-        if not self._open or isinstance(self._open[-1], list) != (sign == "]"):
-            return False
-        return self._next in (_Next.COMMA, _Next.FIRST_VALUE, _Next.FIRST_KEY)
 
     def _put(self, value: Any, at: int, *, is_text: bool = True) -> None:
         """Into the container that is open last, or as its next key."""
@@ -156,9 +158,14 @@ class _Reader:
                 raise json.JSONDecodeError("Unterminated string starting at", self._text, at)
             pieces.append(self._decoded(at, end))
             if closes:
-                return _joined(pieces), end + 1
+                break
             at = end
             yield
+        text = "".join(pieces)
+        if any("\ud800" <= piece[-1:] <= "\udbff" for piece in pieces[:-1]):
+            # The two halves of a character that were escaped one by one become one again.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return text, end + 1
 
     def _decoded(self, start: int, end: int) -> str:
         try:
@@ -168,17 +175,3 @@ class _Reader:
 
     def _fault(self, at: int) -> json.JSONDecodeError:
         return json.JSONDecodeError(self._next.value.strip(), self._text, at)
-
-
-def _scalar(token: re.Match[str]) -> Any:
-    if token["word"] is not None:
-        return _WORDS[token["word"]]
-    return float(token["number"]) if token["float"] else int(token["number"])
-
-
-def _joined(pieces: list[str]) -> str:
-    """Pieces of one text; the two halves of a character that were escaped one by one become one again."""
-    text = "".join(pieces)
-    if not any("\ud800" <= piece[-1:] <= "\udbff" for piece in pieces[:-1]):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
