@@ -181,14 +181,6 @@ class Settings(BaseSettings):
     _namespace_is_usable = field_validator("namespace")(checks.namespace)
 
 
-def _refuse_misspelt() -> None:
-    """Reject unknown variables: a typo could select the wrong database."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    for name in os.environ:
-        if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
-            raise Misconfigured(f"There is no setting {name}. {checks.nearest(name, sorted(known))}")
-
-
 def _variable(place: str) -> str:
     """The variable a setting came from; the first that is set if it has several names."""
     for field in Settings.model_fields.values():
@@ -200,7 +192,11 @@ def _variable(place: str) -> str:
 
 def load() -> Settings:
     """Settings from the environment. Errors name the variable but do not repeat its value."""
-    _refuse_misspelt()
+    # Unknown variables are refused: a typo could select the wrong database.
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    for name in os.environ:
+        if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
+            raise Misconfigured(f"There is no setting {name}. {checks.nearest(name, sorted(known))}")
     try:
         return Settings()
     except ValidationError as problem:
