@@ -8,7 +8,7 @@ import asyncio
 import contextvars
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, Future
 from contextlib import asynccontextmanager
 from functools import partial
@@ -67,7 +67,10 @@ class ClosedAtTheEnd:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
             if self._close is not _nothing:
-                await _last_words()
+                # The end of asyncio.run cancels the user's tasks too, and one may have something left to write.
+                others = [task for task in asyncio.all_tasks() if task not in _ours]
+                if others:
+                    await asyncio.wait(others, timeout=LAST_WORDS_SECONDS)
                 await self._close()
             raise
 
@@ -76,20 +79,15 @@ async def _nothing() -> None:
     """Nothing is left to close."""
 
 
-async def _last_words() -> None:
-    """At the end of asyncio.run the user's tasks are cancelled too, and one may have something left to write."""
-    others = [task for task in asyncio.all_tasks() if task not in _ours]
-    if others:
-        await asyncio.wait(others, timeout=LAST_WORDS_SECONDS)
-
-
 async def end(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel tasks until all of them have ended."""
     while left := [task for task in tasks if not task.done()]:
         for task in left:
             task.cancel()
         await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
-    _note_failures(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # Python reports a failure that nobody looked at
 
 
 @asynccontextmanager
@@ -158,13 +156,6 @@ def _adopt(*tasks: "asyncio.Task[Any]") -> None:
         task.add_done_callback(_ours.discard)
         # A loop that is closed without cancelling its tasks is its owner's way to end, and no fault to report.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
-
-
-def _note_failures(tasks: "Iterable[asyncio.Task[Any]]") -> None:
-    """Python reports a failure that nobody looked at."""
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()
 
 
 class _DaemonThreads(Executor):
