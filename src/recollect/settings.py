@@ -15,6 +15,8 @@ from recollect.errors import Misconfigured
 MAX_CONNECTIONS = 20
 PREFIX = "RECOLLECT_"
 
+EmbeddingModel = Literal["local", "openai:text-embedding-3-small"]
+
 # Variables of our own tools, which the product does not read.
 NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
 
@@ -51,7 +53,7 @@ class Settings(BaseSettings):
     embedding_model_path: Path | None = Field(
         None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the bundled one"
     )
-    embedding_model: Literal["local", "openai:text-embedding-3-small"] = Field(
+    embedding_model: EmbeddingModel = Field(
         "local",
         description="Embedding model of new namespaces; `recollect embeddings switch` changes existing ones",
     )

@@ -13,6 +13,8 @@ from recollect.inference.embedding.openai import OpenAiEmbedder, Patience
 from recollect.inference.providers import Providers
 from tests.llm_servers import Failure, ProviderServer, QuickClock, Raw, Silence, Truncated, embedding, provider_server
 
+MODEL = "openai:text-embedding-3-small"
+
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
@@ -29,7 +31,9 @@ def clock() -> QuickClock:
 
 @pytest.fixture
 def embedder(engine: Engine, provider: ProviderServer, clock: QuickClock, namespace: str) -> OpenAiEmbedder:
-    return Providers(provider.configure(engine.settings), engine.spending, engine.pacing, clock).embedder(namespace)
+    return Providers(provider.configure(engine.settings), engine.spending, engine.pacing, clock).embedder(
+        MODEL, namespace
+    )
 
 
 async def test_vectors_come_in_order_and_are_counted(
@@ -84,7 +88,7 @@ async def test_vectors_of_another_size_are_refused(embedder: OpenAiEmbedder, pro
 
 async def test_without_a_key_the_error_names_the_setting(engine: Engine, namespace: str) -> None:
     with pytest.raises(Misconfigured, match="set RECOLLECT_OPENAI_API_KEY"):
-        await engine.providers.embedder(namespace).embed_query("hello")
+        await engine.providers.embedder(MODEL, namespace).embed_query("hello")
 
 
 async def test_a_search_does_not_wait_for_a_provider_that_refuses_the_connection(
@@ -93,7 +97,7 @@ async def test_a_search_does_not_wait_for_a_provider_that_refuses_the_connection
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     settings = provider.configure(engine.settings, openai_base_url=f"http://127.0.0.1:{port}/v1")
-    embedder = Providers(settings, engine.spending, engine.pacing, clock).embedder(namespace)
+    embedder = Providers(settings, engine.spending, engine.pacing, clock).embedder(MODEL, namespace)
     with pytest.raises(Unavailable, match="OpenAI cannot be reached"):
         await embedder.embed_query("hello")
     assert clock.waits == []

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from recollect.errors import Misconfigured
 from recollect.inference.anthropic_llm import AnthropicWriter
-from recollect.inference.embedding.openai import MODEL_ID, OpenAiEmbedder
+from recollect.inference.embedding.openai import OpenAiEmbedder
 from recollect.inference.failures import ANTHROPIC, OPENAI
 from recollect.inference.llm import Llm, WrittenLlm
 from recollect.inference.openai_llm import OpenAiWriter
@@ -58,10 +58,10 @@ class Providers:
             return WrittenLlm(OpenAiWriter(self._openai, guard, named["model"]), self._clock, self._seconds)
         return WrittenLlm(AnthropicWriter(self._anthropic, guard, named["model"]), self._clock, self._seconds)
 
-    def embedder(self, namespace: str) -> OpenAiEmbedder:
-        """OpenAI's embeddings, on the account of a namespace."""
-        guard = self._guard(MODEL_ID, EMBEDDINGS, SILENT_EMBEDDINGS_TO_OPEN)
-        return OpenAiEmbedder(self._openai, guard, namespace)
+    def embedder(self, model_id: str, namespace: str) -> OpenAiEmbedder:
+        """A model of OpenAI's that embeds, on the account of a namespace."""
+        guard = self._guard(model_id, EMBEDDINGS, SILENT_EMBEDDINGS_TO_OPEN)
+        return OpenAiEmbedder(model_id, self._openai, guard, namespace)
 
     async def close(self) -> None:
         """Let go of connections."""

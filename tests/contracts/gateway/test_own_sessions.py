@@ -115,7 +115,9 @@ async def test_a_session_that_is_no_chat_is_refused_and_stays_the_applications(u
         anna = await new_user(application.http, "anna")
         for name in ("main", "support-123", "Chat:1", " chat:1", "chat", "chat:"):
             for path, more in (("/memories/add", {"messages": said("anna", "Tea?")}), ("/memories/flush", {})):
-                assert "session_id must be chat: followed by the id" in await anna.refused(422, path, session_id=name, **more)
+                assert "session_id must be chat: followed by the id" in await anna.refused(
+                    422, path, session_id=name, **more
+                )
         (await application.stm("main", "The secret is tea.")).raise_for_status()
         assert await anna.found("secret tea") == []
         assert await application.sees("main") == {"The secret is tea."}

@@ -1,14 +1,17 @@
 """Embedders: the models of this process, by the id that vectors carry."""
 
+from typing import get_args
+
 from recollect.errors import Misconfigured
 from recollect.inference.embedding.embedder import Embedder
 from recollect.inference.embedding.local import WHEEL, WHEEL_MODEL_ID, LocalEmbedder
-from recollect.inference.embedding.openai import MODEL_ID
 from recollect.inference.failures import OPENAI
 from recollect.inference.providers import Providers
+from recollect.settings import EmbeddingModel
 
 LOCAL = "local"
-NAMES = (LOCAL, MODEL_ID)
+NAMES: tuple[str, ...] = get_args(EmbeddingModel)
+_OF_PROVIDERS = frozenset(NAMES) - {LOCAL}
 
 
 class Embedders:
@@ -30,7 +33,8 @@ class Embedders:
         """The embedder of a model, on the account of a namespace; None if it cannot be used here."""
         if self.local is not None and self.local.model_id == model_id:
             return self.local
-        return self._providers.embedder(namespace) if model_id == MODEL_ID and self._providers.has_openai else None
+        can_ask = model_id in _OF_PROVIDERS and self._providers.has_openai
+        return self._providers.embedder(model_id, namespace) if can_ask else None
 
     def missing(self, model_id: str | None) -> Misconfigured:
         """Why the model of a namespace cannot be used here, and what to do; None is the local model."""
@@ -38,7 +42,7 @@ class Embedders:
             return Misconfigured(
                 f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH"
             )
-        if model_id == MODEL_ID:
+        if model_id in _OF_PROVIDERS:
             return OPENAI.without_key()
         return Misconfigured(
             f"The embedding model {model_id} is not installed here: set RECOLLECT_EMBEDDING_MODEL_PATH to its file, "
@@ -53,7 +57,7 @@ class Embedders:
             return self.local
         if not self._providers.has_openai:
             raise OPENAI.without_key()
-        return self._providers.embedder(namespace)
+        return self._providers.embedder(name, namespace)
 
     def is_remote(self, embedder: Embedder) -> bool:
         """Whether it may fail for reasons that are not of this machine."""

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from recollect.inference.requests.guard import Guard
     from recollect.inference.sdk import Sdk
 
-MODEL = "text-embedding-3-small"
-MODEL_ID = f"openai:{MODEL}"
-DIMENSIONS = 1536
+# The numbers in a vector of each model. Settings list the same models.
+DIMENSIONS = {"openai:text-embedding-3-small": 1536}
 FEATURE = "embeddings"
 
 # The provider takes 2,048 texts and 300,000 tokens a request, and 8,192 tokens a text.
@@ -49,10 +48,9 @@ DOCUMENTS = Patience(seconds=25.0, one_try=20.0)
 class OpenAiEmbedder:
     """Embeds for one namespace, which pays for it."""
 
-    model_id = MODEL_ID
-    dimensions = DIMENSIONS
-
-    def __init__(self, sdk: Sdk, guard: Guard, namespace: str) -> None:
+    def __init__(self, model_id: str, sdk: Sdk, guard: Guard, namespace: str) -> None:
+        self.model_id = model_id
+        self.dimensions = DIMENSIONS[model_id]
         self._sdk = sdk
         self._guard = guard
         self._namespace = namespace
@@ -97,14 +95,15 @@ class OpenAiEmbedder:
     ) -> tuple[list[Vector], Tokens]:
         import numpy as np
 
+        model = self.model_id.partition(":")[2]
         with self._sdk.translated():
-            answer = await client.embeddings.create(model=MODEL, input=list(texts), timeout=seconds)
+            answer = await client.embeddings.create(model=model, input=list(texts), timeout=seconds)
             # The SDK hands on whatever came, down to plain text.
             if not getattr(answer, "data", None):
                 raise OPENAI.unreadable()
             found = sorted(answer.data, key=lambda entry: entry.index)
             vectors = np.array([entry.embedding for entry in found], np.float32)
-        if vectors.shape != (len(texts), DIMENSIONS):
+        if vectors.shape != (len(texts), self.dimensions):
             raise OPENAI.unreadable()
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not lengths.all():

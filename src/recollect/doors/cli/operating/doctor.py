@@ -18,7 +18,7 @@ from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.indexer import MAX_WAITING
 from recollect.inference.embedding.local import WHEEL, LocalEmbedder
-from recollect.inference.embedding.openai import MODEL_ID as OPENAI_EMBEDDINGS
+from recollect.inference.embedding.openai import DIMENSIONS as OPENAI_MODELS
 from recollect.settings import Settings
 from recollect.storage import catalogue, migrate
 from recollect.storage.database import Database
@@ -143,7 +143,7 @@ async def _examine_namespace(database: Database, settings: Settings) -> AsyncGen
     async with database.reading(namespace) as db:
         state = await CAPABILITIES.embedding_models.state(db)
     model = settings.embedding_model if state is None else state.active
-    if model == OPENAI_EMBEDDINGS and "openai" not in settings.usable_providers:
+    if model in OPENAI_MODELS and "openai" not in settings.usable_providers:
         yield Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
     elif state is not None and state.next is not None:
         yield Finding("note", "embeddings", f"{model}, switching to {state.next}: `recollect embeddings status`")
