@@ -1,7 +1,7 @@
 """The embedded server's supervisor: runs it while anybody holds a lease, and stops it after the last one.
 
-A process of its own, on the standard library alone: `python -I -S supervisor.py SUPERVISION LEASES POSTGRES DATA SOCKETS
-[UID GID]`, where the first two are open descriptors. It inherits the lock on SUPERVISION, so there is exactly one.
+A process of its own, on the standard library alone: `python -I -S supervisor.py SUPERVISION LEASES POSTGRES DATA
+SOCKETS [UID GID]`; the first two are open descriptors. It inherits the lock on SUPERVISION, so there is exactly one.
 Every client holds a shared lock on LEASES, so getting it alone means that the last client is gone, however it went.
 """
 
