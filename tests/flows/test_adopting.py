@@ -108,7 +108,7 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     assert (report.added, report.known, report.refusals) == ({"memory": 3}, {"memory": 2}, [])
 
     memory = await engine.memories.get(namespace, str(own))
-    assert memory.holder == MemoryScope("mira", None, "trip")
+    assert memory.scope == MemoryScope("mira", None, "trip")
     assert memory.category == "preference"
     assert memory.metadata == {"source": "chat", "mem0": {"categories": ["travel", "user_preferences"]}}
     assert memory.created_at.isoformat() == "2024-05-01T19:00:00.123456+00:00"

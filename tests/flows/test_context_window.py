@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import uuid4
 
@@ -287,7 +288,7 @@ async def test_a_single_message_is_never_summarised(engine: Engine, namespace: s
 
 async def test_a_summary_of_what_is_gone_is_not_applied(engine: Engine, namespace: str) -> None:
     store = engine.windows._store
-    summary = WindowMessage.of(uuid4(), "summary", "too late", {}, 0.0, compacted=True)
+    summary = WindowMessage.of(uuid4(), "summary", "too late", {}, datetime.now(UTC), compacted=True)
     part = await engine.windows.add(namespace, "s", says("one", "two"))
     await engine.windows.delete(namespace, "s")
     assert await store.replace(namespace, "s", part, summary) is False

@@ -34,17 +34,17 @@ def pooling() -> Literal["session"]:
 
 
 async def add(
-    engine: Engine, namespace: str, text: str, holder: MemoryScope = ANN, category: str = "fact"
+    engine: Engine, namespace: str, text: str, scope: MemoryScope = ANN, category: str = "fact"
 ) -> StoredMemory:
-    return (await engine.memories.add(namespace, text, category, holder)).memory
+    return (await engine.memories.add(namespace, text, category, scope)).memory
 
 
-async def texts(engine: Engine, namespace: str, query: str, holder: MemoryScope = ANN, **options: Any) -> list[str]:
-    return [found.memory.text for found in await engine.memories.search(namespace, query, holder, **options)]
+async def texts(engine: Engine, namespace: str, query: str, scope: MemoryScope = ANN, **options: Any) -> list[str]:
+    return [found.memory.text for found in await engine.memories.search(namespace, query, scope, **options)]
 
 
-async def listed(engine: Engine, namespace: str, holder: MemoryScope | None = None) -> list[str]:
-    return [memory.text for memory in (await engine.memories.newest(namespace, holder)).memories]
+async def listed(engine: Engine, namespace: str, scope: MemoryScope | None = None) -> list[str]:
+    return [memory.text for memory in (await engine.memories.newest(namespace, scope)).memories]
 
 
 async def events(engine: Engine, namespace: str, memory: StoredMemory) -> list[tuple[str, str | None, str | None]]:
@@ -129,11 +129,11 @@ async def test_thirty_two_adds_at_once_lose_no_metadata(engine: Engine, namespac
 
 async def test_near_misses_stay_two_and_both_are_found(engine: Engine, namespace: str) -> None:
     for number, pair in enumerate(NEAR_MISSES):
-        holder = MemoryScope(user_id=f"user {number}")
+        scope = MemoryScope(user_id=f"user {number}")
         for text in pair:
-            await add(engine, namespace, text, holder)
-        assert set(await texts(engine, namespace, pair[0], holder)) == set(pair)
-        recalled = await engine.recall.recall(namespace, pair[0], Scope(owner=holder.user_id))
+            await add(engine, namespace, text, scope)
+        assert set(await texts(engine, namespace, pair[0], scope)) == set(pair)
+        recalled = await engine.recall.recall(namespace, pair[0], Scope(owner=scope.user_id))
         assert {memory.text for memory in recalled.memories} == set(pair)
 
 
@@ -160,30 +160,30 @@ async def test_adding_while_others_delete_ends_with_one_or_none(engine: Engine, 
 
 
 async def test_another_scope_or_category_makes_another_memory(engine: Engine, namespace: str) -> None:
-    holders = [MemoryScope(*ids) for ids in product(("u", None), ("a", None), ("s", None)) if any(ids)]
+    scopes = [MemoryScope(*ids) for ids in product(("u", None), ("a", None), ("s", None)) if any(ids)]
     memories = [
-        await add(engine, namespace, "Tea is hot.", holder, category)
-        for holder in (*holders, MemoryScope("v", "a", "s"))
+        await add(engine, namespace, "Tea is hot.", scope, category)
+        for scope in (*scopes, MemoryScope("v", "a", "s"))
         for category in ("fact", "semantic")
     ]
     assert len({memory.id for memory in memories}) == 16
 
 
 async def test_every_combination_of_ids_finds_exactly_what_has_them(engine: Engine, namespace: str) -> None:
-    holders = [MemoryScope(*ids) for ids in product(("u", "v", None), ("a", None), ("s", None)) if any(ids)]
-    for number, holder in enumerate(holders):
-        await add(engine, namespace, f"Tea number {number} is hot.", holder)
-    for asked in holders:
+    scopes = [MemoryScope(*ids) for ids in product(("u", "v", None), ("a", None), ("s", None)) if any(ids)]
+    for number, scope in enumerate(scopes):
+        await add(engine, namespace, f"Tea number {number} is hot.", scope)
+    for asked in scopes:
         wanted = {
             f"Tea number {number} is hot."
-            for number, holder in enumerate(holders)
-            if asked.user_id in (None, holder.user_id)
-            and asked.agent_id in (None, holder.agent_id)
-            and asked.session_id in (None, holder.session_id)
+            for number, scope in enumerate(scopes)
+            if asked.user_id in (None, scope.user_id)
+            and asked.agent_id in (None, scope.agent_id)
+            and asked.session_id in (None, scope.session_id)
         }
         assert set(await texts(engine, namespace, "hot tea", asked)) == wanted
         assert set(await listed(engine, namespace, asked)) == wanted
-    assert len(await listed(engine, namespace)) == len(holders)
+    assert len(await listed(engine, namespace)) == len(scopes)
 
 
 async def test_categories_filter_a_search(engine: Engine, namespace: str) -> None:
@@ -420,9 +420,9 @@ async def test_a_bad_memory_is_refused_with_a_sentence(engine: Engine, namespace
         ("text", "fact", MemoryScope(user_id=""), "user_id is empty"),
         ("text", "fact", MemoryScope(agent_id="a" * 256), "agent_id is longer"),
     ]
-    for text, category, holder, named in refused:
+    for text, category, scope, named in refused:
         with pytest.raises(Invalid, match=named):
-            await engine.memories.add(namespace, text, category, holder)
+            await engine.memories.add(namespace, text, category, scope)
     assert await rows(engine, namespace) == 0
 
 

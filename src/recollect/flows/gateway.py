@@ -263,7 +263,9 @@ class Gateway:
         """Whether this owner has added to a chat."""
         stored = owner.stored(session_id)
         async with self._database.reading(owner.namespace) as db:
-            return (await self._sessions.holders(db, [stored])).get(stored) == SessionOwner(owner.user_id, owner.realm)
+            return (await self._sessions.owners_of(db, [stored])).get(stored) == SessionOwner(
+                owner.user_id, owner.realm
+            )
 
 
 def _check_session_id(session_id: str) -> str:

@@ -234,7 +234,7 @@ class Remember:
                 )
                 next_position[turn.session_id] += len(added)
                 entries += added
-                sources += await in_steps(map(_source, added, excerpts, repeat(room.holder)))
+                sources += await in_steps(map(_source, added, excerpts, repeat(room.owner)))
         messages = iter(await self._log.append(tx, entries))
         await self._passages.add(tx, sources)
         answers: list[list[Message] | RecollectError] = []
@@ -252,12 +252,12 @@ class Remember:
         if all(item.turn.realm is None for item in analysed):
             return analysed
         # Every session of the batch, in one order, so that two batches never wait for each other.
-        holders = await self._sessions.lock(tx, {item.turn.session_id for item in analysed})
+        owners = await self._sessions.lock(tx, {item.turn.session_id for item in analysed})
         # One that begins only now would escape both the lock and the look at what is written already.
-        _open_first([item.turn for item in analysed], holders)
+        _open_first([item.turn for item in analysed], owners)
         ids = [line.id for item in analysed for line in item.turn.lines if line.id is not None]
         known = await self._log.known(tx, ids)
-        return [_new_lines(item, holders.get(item.turn.session_id), known) for item in analysed]
+        return [_new_lines(item, owners.get(item.turn.session_id), known) for item in analysed]
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
@@ -267,14 +267,14 @@ def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
         raise _SessionsMissing(owners, {turn.session_id: turn.realm or "" for turn in missing})
 
 
-def _new_lines(item: _Analysed, holder: SessionOwner | None, known: set[UUID]) -> _Analysed:
+def _new_lines(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
     """A turn without the lines that are known, and from now on its own are."""
     turn = item.turn
-    if holder is None:
+    if owner is None:
         return _Analysed(replace(turn, lines=()), (), SessionNotFound.named(turn.session_id))
     if turn.realm is None:
         return item
-    if holder != SessionOwner(turn.owner_if_new or "", turn.realm):
+    if owner != SessionOwner(turn.owner_if_new or "", turn.realm):
         refusal = SessionTaken(f"Session {turn.session_id} belongs to another user: choose another id")
         return _Analysed(replace(turn, lines=()), (), refusal)
     lines, excerpts = [], []
@@ -287,17 +287,17 @@ def _new_lines(item: _Analysed, holder: SessionOwner | None, known: set[UUID]) -
     return _Analysed(replace(turn, lines=tuple(lines)), tuple(excerpts))
 
 
-def _source(entry: Entry, excerpts: tuple[Excerpt, ...], holder: SessionOwner) -> Source:
+def _source(entry: Entry, excerpts: tuple[Excerpt, ...], owner: SessionOwner) -> Source:
     return Source(
         "message",
         str(entry.id),
         excerpts,
         entry.created_at,
-        owner=holder.user_id,
+        owner=owner.user_id,
         session_id=entry.session_id,
         position=entry.position,
         role=entry.role,
         speaker=entry.speaker,
         metadata=entry.metadata,
-        realm=holder.realm,
+        realm=owner.realm,
     )

@@ -76,7 +76,7 @@ class StoredMemory:
     updated_at: datetime | None
 
     @property
-    def holder(self) -> MemoryScope:
+    def scope(self) -> MemoryScope:
         """Whose it is."""
         return MemoryScope(self.user_id, self.agent_id, self.session_id)
 
@@ -108,9 +108,9 @@ class Identity:
     digest: bytes
 
     @classmethod
-    def of(cls, holder: MemoryScope, category: str, gist: str) -> Self:
+    def of(cls, scope: MemoryScope, category: str, gist: str) -> Self:
         """The identity of a memory by its gist."""
-        parts = [holder.user_id, holder.agent_id, holder.session_id, category, gist]
+        parts = [scope.user_id, scope.agent_id, scope.session_id, category, gist]
         return cls(hashlib.sha256(json.dumps(parts).encode()).digest())
 
 
@@ -128,7 +128,7 @@ class Filter:
 class Draft:
     """A memory to be stored; its origin is the identity of what the caller gave."""
 
-    holder: MemoryScope
+    scope: MemoryScope
     category: str
     text: str
     metadata: dict[str, Any]
@@ -141,22 +141,22 @@ class Memories:
 
     async def add(self, tx: Transaction, draft: Draft) -> StoredMemory | None:
         """Store one memory; None if one in force says the same, or came from the same words."""
-        holder = draft.holder
+        scope = draft.scope
         row = await tx.first(
             _Sql.add,
             id=uuid7(),
             text=draft.text,
             category=draft.category,
-            user_id=holder.user_id,
-            agent_id=holder.agent_id,
-            session_id=holder.session_id,
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
             metadata=draft.metadata,
             identity=draft.identity.digest,
             origin=draft.origin.digest,
         )
         if row is None:
             return None
-        await self._record(tx, row["id"], holder, "create", None, draft.text)
+        await self._record(tx, row["id"], scope, "create", None, draft.text)
         return StoredMemory(*row)
 
     async def same(self, db: Statements, identity: Identity, origin: Identity) -> StoredMemory | None:
@@ -177,14 +177,14 @@ class Memories:
         return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id=memory_id)]
 
     async def newest(
-        self, db: Statements, holder: MemoryScope, chosen: Filter, limit: int, behind: Place | None
+        self, db: Statements, scope: MemoryScope, chosen: Filter, limit: int, behind: Place | None
     ) -> list[StoredMemory]:
-        """A page of the memories in force, newest first; None in the holder means anybody."""
+        """A page of the memories in force, newest first; None in the scope means anybody."""
         rows = await db.all(
             _Sql.newest,
-            user_id=holder.user_id,
-            agent_id=holder.agent_id,
-            session_id=holder.session_id,
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
             behind_time=behind and behind.created_at,
             behind_id=behind and behind.id,
             limit=limit,
@@ -202,11 +202,11 @@ class Memories:
 
         The gist is wanted where text or category change.
         """
-        identity = None if gist is None else Identity.of(memory.holder, new.category, gist).digest
+        identity = None if gist is None else Identity.of(memory.scope, new.category, gist).digest
         row = await tx.one(
             _Sql.change, id=memory.id, text=new.text, category=new.category, metadata=new.metadata, identity=identity
         )
-        await self._record(tx, memory.id, memory.holder, "update", memory.text, new.text)
+        await self._record(tx, memory.id, memory.scope, "update", memory.text, new.text)
         return StoredMemory(*row)
 
     async def supersede(self, tx: Transaction, old: StoredMemory, new: StoredMemory) -> None:
@@ -215,12 +215,12 @@ class Memories:
         What that one says stands in its own history only: else it would outlive being forgotten here.
         """
         await tx.one(_Sql.supersede, id=old.id, successor=new.id)
-        await self._record(tx, old.id, old.holder, "supersede", old.text, None)
+        await self._record(tx, old.id, old.scope, "supersede", old.text, None)
 
     async def reinstate(self, tx: Transaction, memory: StoredMemory) -> StoredMemory:
         """Bring a memory that this transaction holds back into force."""
         row = await tx.one(_Sql.supersede, id=memory.id, successor=None)
-        await self._record(tx, memory.id, memory.holder, "undo", None, memory.text)
+        await self._record(tx, memory.id, memory.scope, "undo", None, memory.text)
         return StoredMemory(*row)
 
     async def remove(self, tx: Transaction, memory_id: UUID) -> bool:
@@ -262,7 +262,7 @@ class Memories:
         return len(memories), len(await tx.all(_Sql.erase_history, ids=list(ids)))
 
     async def _record(
-        self, tx: Transaction, memory_id: UUID, holder: MemoryScope, event: str, old: str | None, new: str | None
+        self, tx: Transaction, memory_id: UUID, scope: MemoryScope, event: str, old: str | None, new: str | None
     ) -> None:
         await tx.all(
             _Sql.record,
@@ -271,6 +271,6 @@ class Memories:
             event=event,
             old=old,
             new=new,
-            user_id=holder.user_id,
-            session_id=holder.session_id,
+            user_id=scope.user_id,
+            session_id=scope.session_id,
         )

@@ -13,7 +13,7 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="sessions.sql"):
     create: Query
     open: Query
-    holders: Query
+    owners_of: Query
     next_positions: Query
     lock: Query
     advance: Query
@@ -62,7 +62,7 @@ class SessionOwner:
 class Slots:
     """The room that a session made for new messages: their first position and their time."""
 
-    holder: SessionOwner
+    owner: SessionOwner
     first_position: int
     at: datetime
 
@@ -82,9 +82,9 @@ class Sessions:
         in_realms = [(realms or {}).get(session_id, "") for session_id in owners]
         await tx.all(_Sql.open, ids=list(owners), owners=list(owners.values()), realms=in_realms)
 
-    async def holders(self, db: Statements, session_ids: Collection[str]) -> dict[str, SessionOwner]:
+    async def owners_of(self, db: Statements, session_ids: Collection[str]) -> dict[str, SessionOwner]:
         """Whose those of some sessions are that exist."""
-        rows = await db.all(_Sql.holders, session_ids=list(session_ids))
+        rows = await db.all(_Sql.owners_of, session_ids=list(session_ids))
         return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
 
     async def next_positions(self, db: Statements, session_ids: Collection[str]) -> dict[str, int]:

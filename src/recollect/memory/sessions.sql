@@ -13,7 +13,7 @@ from unnest(:ids::text[], :owners::text[], :realms::text[]) as opened (id, user_
 order by opened.id
 on conflict (namespace, id) do nothing;
 
--- holders
+-- owners_of
 -- Whose some sessions are.
 select id, user_id, realm from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
@@ -59,7 +59,7 @@ class WindowMessage(NamedTuple):
     role: str
     content: str
     metadata: dict[str, Any] | None
-    at: float
+    at: datetime
     tokens: int
     compacted: bool = False
     pinned: bool = False
@@ -71,7 +71,7 @@ class WindowMessage(NamedTuple):
         role: str,
         content: str,
         metadata: dict[str, Any] | None,
-        at: float,
+        at: datetime,
         compacted: bool = False,
         *,
         pinned: bool = False,
@@ -135,7 +135,6 @@ class Windows:
         if [*compacted, *(row["id"] for row in rows)] != going:
             return False
         until = rows[-1]["position"] + 1
-        at = datetime.fromtimestamp(summary.at, UTC)
         await tx.all(
             _Sql.summarise,
             session_id=session_id,
@@ -143,7 +142,7 @@ class Windows:
             id=summary.id,
             content=summary.content,
             metadata=json.dumps(summary.metadata),
-            at=at,
+            at=summary.at,
         )
         await tx.all(_Sql.move, session_id=session_id, until=until)
         return True
@@ -175,5 +174,6 @@ def _message(row: Any) -> WindowMessage:
 
 
 def _windowed(role: str, row: Any, *, compacted: bool = False, pinned: bool = False) -> WindowMessage:
-    at = row["created_at"].timestamp()
-    return WindowMessage.of(row["id"], role, row["content"], row["metadata"], at, compacted, pinned=pinned)
+    return WindowMessage.of(
+        row["id"], role, row["content"], row["metadata"], row["created_at"], compacted, pinned=pinned
+    )

@@ -43,7 +43,7 @@ class Counts:
         """All that sessions have; without `of_users`, no memories that a user holds as well."""
         tally.add("buffers", len(await self._store.external_sessions(namespace, session_ids)))
         async with self._database.reading(namespace) as db:
-            tally.add("sessions", len(await self._capabilities.sessions.holders(db, session_ids)))
+            tally.add("sessions", len(await self._capabilities.sessions.owners_of(db, session_ids)))
             tally.add("messages", await self._capabilities.log.count_in_sessions(db, session_ids))
             tally.add("summaries", await self._capabilities.windows.count_summaries(db, session_ids))
             tally.add("passages", await self._capabilities.passages.count_in_sessions(db, session_ids))

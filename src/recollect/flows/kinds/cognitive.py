@@ -6,20 +6,20 @@ from recollect import checks
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
-from recollect.flows.kinds.kind import NUMBERS, Holders, Ids, Item, Kind, as_json
+from recollect.flows.kinds.kind import NUMBERS, Ids, Item, Kind, SessionOwners, as_json
 from recollect.flows.kinds.rules import Fields
 from recollect.memory.cognitive import episodes, graph, insights, working
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.database import Transaction
 
 
-def insight_source(fields: Fields, _: Holders) -> Source:
+def insight_source(fields: Fields, _: SessionOwners) -> Source:
     """The text."""
     at = datetime.fromisoformat(fields["created_at"])
     return Source("insight", str(fields["id"]), analyse(fields["content"]), at)
 
 
-def episode_source(fields: Fields, _: Holders) -> Source:
+def episode_source(fields: Fields, _: SessionOwners) -> Source:
     """The query that led to the lesson; the lesson is shown with it."""
     lesson = {"reward": float(fields["reward"]), "reflection": fields["reflection"]}
     at = datetime.fromisoformat(fields["created_at"])

@@ -11,7 +11,7 @@ from recollect.flows.chat_ids import is_stored_chat, mark
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
 from recollect.flows.kinds.cognitive import remove_insights
-from recollect.flows.kinds.kind import UUIDS, Holders, Ids, Item, Kind, as_json
+from recollect.flows.kinds.kind import UUIDS, Ids, Item, Kind, SessionOwners, as_json
 from recollect.flows.kinds.rules import Fields
 from recollect.memory import log, sessions, windows
 from recollect.memory.index.passages import Source, analyse
@@ -27,21 +27,21 @@ def check_session(fields: Fields) -> None:
         raise Invalid("id is that of a gateway chat of another user, app or project than user_id and realm say")
 
 
-def message_source(fields: Fields, holders: Holders) -> Source:
+def message_source(fields: Fields, owners: SessionOwners) -> Source:
     """What was said, by whom, and where."""
-    holder = holders[fields["session_id"]]
+    owner = owners[fields["session_id"]]
     return Source(
         "message",
         fields["id"],
         analyse(fields["content"], fields["speaker"]),
         datetime.fromisoformat(fields["created_at"]),
-        owner=holder.user_id,
+        owner=owner.user_id,
         session_id=fields["session_id"],
         position=fields["position"],
         role=fields["role"],
         speaker=fields["speaker"],
         metadata=as_json(fields["metadata"]),
-        realm=holder.realm,
+        realm=owner.realm,
     )
 
 

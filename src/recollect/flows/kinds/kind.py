@@ -18,7 +18,7 @@ from recollect.storage.record import Record
 Ids = Sequence[Any]
 """UUIDs or numbers, as the kind has them."""
 
-Holders = Mapping[str, SessionOwner]
+SessionOwners = Mapping[str, SessionOwner]
 """Whose the sessions are that messages are in."""
 
 
@@ -51,7 +51,7 @@ class Item:
     id: IdType
     remove: Callable[[Capabilities, Transaction, Ids, Tally], Awaitable[Mapping[str, Ids] | None]]
     """Removes items but not their passages; returns other items, by name, that went with them."""
-    source: Callable[[Fields, Holders], Source | None] | None = None
+    source: Callable[[Fields, SessionOwners], Source | None] | None = None
     """Makes the passages of a record; None for one that is not to be found."""
     owned: Owned | None = None
     """None where no item belongs to a user."""

@@ -7,7 +7,7 @@ from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
-from recollect.flows.kinds.kind import UUIDS, Holders, Ids, Item, Kind, Owned, as_json
+from recollect.flows.kinds.kind import UUIDS, Ids, Item, Kind, Owned, SessionOwners, as_json
 from recollect.flows.kinds.rules import Fields
 from recollect.memory import documents, memories, resources
 from recollect.memory.index.passages import Source, analyse
@@ -20,13 +20,13 @@ def check_memory(fields: Fields) -> None:
         raise Invalid("the memory has no user_id, agent_id or session_id: it needs one of them")
 
 
-def document_source(fields: Fields, _: Holders) -> Source:
+def document_source(fields: Fields, _: SessionOwners) -> Source:
     """The whole text."""
     at = datetime.fromisoformat(fields["created_at"])
     return Source("document", fields["id"], analyse(fields["content"]), at, metadata=as_json(fields["metadata"]))
 
 
-def memory_source(fields: Fields, _: Holders) -> Source | None:
+def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
     """The text of a memory in force."""
     if fields["superseded_by"] is not None:
         return None
@@ -43,7 +43,7 @@ def memory_source(fields: Fields, _: Holders) -> Source | None:
     )
 
 
-def resource_source(fields: Fields, _: Holders) -> Source:
+def resource_source(fields: Fields, _: SessionOwners) -> Source:
     """The text, with the words of its title."""
     return Source(
         "resource",

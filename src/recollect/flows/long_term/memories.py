@@ -118,7 +118,7 @@ class LongTermMemory:
         namespace: str,
         text: str,
         category: str,
-        holder: MemoryScope,
+        scope: MemoryScope,
         metadata: Mapping[str, Any] | None = None,
         recalled: Sequence[str] = (),
     ) -> Added:
@@ -129,25 +129,25 @@ class LongTermMemory:
         """
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
-        _check_holder(holder, needed=True)
-        if holder.session_id is not None:
-            refuse_stored_chat(holder.session_id)
+        _check_scope(scope, needed=True)
+        if scope.session_id is not None:
+            refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
-        origin = Identity.of(holder, category, await _gist(text))
+        origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, metadata):
             return known
-        if echoed := await self._echoed(namespace, text, holder, recalled):
+        if echoed := await self._echoed(namespace, text, scope, recalled):
             return Added(echoed, "echo")
         condensed = verbatim(text)
         if self._llm is not None and len(text) <= MAX_CONDENSED_CHARACTERS:
-            near = [memory for memory in await self._nearest(namespace, text, holder) if memory.holder == holder]
+            near = [memory for memory in await self._nearest(namespace, text, scope) if memory.scope == scope]
             condensed = await condense(self._llm, namespace, text, near[:COMPARED])
         same = condensed.same if condensed.same and condensed.same.category == category else None
         if same and (known := await self._with_more(namespace, same, metadata)):
             return known
-        identity = Identity.of(holder, category, await _gist(condensed.text))
+        identity = Identity.of(scope, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
-        draft = Draft(holder, category, condensed.text, kept, identity, origin)
+        draft = Draft(scope, category, condensed.text, kept, identity, origin)
         added = await self._stored(namespace, draft, condensed.outdated, metadata)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
         return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
@@ -156,18 +156,18 @@ class LongTermMemory:
         self,
         namespace: str,
         query: str,
-        holder: MemoryScope,
+        scope: MemoryScope,
         chosen: Chosen | None = None,
         limit: int = 100,
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
-        _check_holder(holder, needed=True)
+        _check_scope(scope, needed=True)
         only = (chosen or Chosen()).checked()
-        scope = Scope(
-            holder.user_id,
-            holder.agent_id,
-            holder.session_id,
+        searched = Scope(
+            scope.user_id,
+            scope.agent_id,
+            scope.session_id,
             (KIND,),
             only.categories,
             only.since,
@@ -176,7 +176,7 @@ class LongTermMemory:
         )
         breadth = max(NOMINEES, NOMINATED_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
-        found = await self._recall.recall(namespace, query, scope, top_k=limit, fold=False, nominees=breadth)
+        found = await self._recall.recall(namespace, query, searched, top_k=limit, fold=False, nominees=breadth)
         async with self._database.reading(namespace) as db:
             stored = await self._memories.find(db, [UUID(item.id) for item in found.memories])
         hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
@@ -186,18 +186,18 @@ class LongTermMemory:
     async def newest(
         self,
         namespace: str,
-        holder: MemoryScope | None = None,
+        scope: MemoryScope | None = None,
         limit: int = 100,
         behind: Place | None = None,
         chosen: Chosen | None = None,
     ) -> Page:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
-        holder = holder or MemoryScope()
+        scope = scope or MemoryScope()
         checks.between(limit, 1, MAX_LISTED, "limit")
-        _check_holder(holder, needed=False)
+        _check_scope(scope, needed=False)
         only = (chosen or Chosen()).checked()
         async with self._database.searching(namespace) as db:
-            page = await self._memories.newest(db, holder, only, limit + 1, behind)
+            page = await self._memories.newest(db, scope, only, limit + 1, behind)
         last = page[limit - 1] if len(page) > limit else None
         return Page(page[:limit], None if last is None else Place(last.created_at, last.id))
 
@@ -346,18 +346,18 @@ class LongTermMemory:
         if old:
             await self._passages.remove_items(tx, KIND, [str(memory.id) for memory in old])
 
-    async def _nearest(self, namespace: str, text: str, holder: MemoryScope) -> list[StoredMemory]:
+    async def _nearest(self, namespace: str, text: str, scope: MemoryScope) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
         if not checks.has_words(question):
             return []
         try:
-            near = await self.search(namespace, question, holder, limit=LOOKED_AT)
+            near = await self.search(namespace, question, scope, limit=LOOKED_AT)
         except NotSearched:
             return []  # a new memory is stored all the same, compared with none
         return [found.memory for found in near]
 
     async def _echoed(
-        self, namespace: str, text: str, holder: MemoryScope, recalled: Sequence[str]
+        self, namespace: str, text: str, scope: MemoryScope, recalled: Sequence[str]
     ) -> StoredMemory | None:
         """The memory that a text repeats, if it says nothing besides what was recalled."""
         if not recalled:
@@ -366,14 +366,14 @@ class LongTermMemory:
         ids = {entry: _uuid(entry) for entry in recalled if _is_uuid(entry)}
         async with self._database.reading(namespace) as db:
             named = await self._memories.find(db, list(ids.values()))
-        own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(holder, memory)]
+        own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(scope, memory)]
         texts = [*(entry for entry in recalled if entry not in ids), *(memory.text for memory in own)]
         said = await tasks.in_thread(sayings, text)
         known = await tasks.in_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
         if not said or not said <= known:
             return None
-        widest = MemoryScope(user_id=holder.user_id) if holder.user_id is not None else holder
-        near = [memory for memory in await self._nearest(namespace, text, widest) if _may_see(holder, memory)]
+        widest = MemoryScope(user_id=scope.user_id) if scope.user_id is not None else scope
+        near = [memory for memory in await self._nearest(namespace, text, widest) if _may_see(scope, memory)]
         # What was recalled need not be a memory. Then this is the first time that it becomes one.
         return next((memory for memory in [*own, *near] if not said.isdisjoint(sayings(memory.text))), None)
 
@@ -407,7 +407,7 @@ class LongTermMemory:
 
     async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
         """What a clash is about: another memory of the same scope that says the same, if it is that."""
-        identity = Identity.of(memory.holder, memory.category, said)
+        identity = Identity.of(memory.scope, memory.category, said)
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
             return clash
@@ -437,8 +437,8 @@ def _source(memory: StoredMemory, prepared: Prepared) -> Source:
     )
 
 
-def _check_holder(holder: MemoryScope, *, needed: bool) -> None:
-    ids = {"user_id": holder.user_id, "agent_id": holder.agent_id, "session_id": holder.session_id}
+def _check_scope(scope: MemoryScope, *, needed: bool) -> None:
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "session_id": scope.session_id}
     if needed and not any(value is not None for value in ids.values()):
         raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
     for name, value in ids.items():
@@ -446,14 +446,14 @@ def _check_holder(holder: MemoryScope, *, needed: bool) -> None:
             checks.identifier(value, name)
 
 
-def _may_see(holder: MemoryScope, memory: StoredMemory) -> bool:
+def _may_see(scope: MemoryScope, memory: StoredMemory) -> bool:
     """Whether a memory is of the same user, or of no user and of no other agent or session."""
-    if holder.user_id is not None and memory.user_id is not None:
-        return memory.user_id == holder.user_id
+    if scope.user_id is not None and memory.user_id is not None:
+        return memory.user_id == scope.user_id
     return (
         memory.user_id is None
-        and memory.agent_id in (None, holder.agent_id)
-        and memory.session_id in (None, holder.session_id)
+        and memory.agent_id in (None, scope.agent_id)
+        and memory.session_id in (None, scope.session_id)
     )
 
 

@@ -1,9 +1,9 @@
 """Where short-term windows live: over the log in PostgreSQL, or in buffers of their own in Redis."""
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
@@ -68,7 +68,7 @@ class LogWindows:
                 message.role,
                 message.content,
                 message.metadata,
-                message.created_at.timestamp(),
+                message.created_at,
                 pinned=is_pinned(message.role, message.metadata, is_first=message.position == 0),
             )
             for message in messages
@@ -124,7 +124,7 @@ class BufferedWindows:
 
     async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
         """Their order is the one in which Redis took them; their time is that of this process."""
-        at = round(time.time(), 6)  # microseconds, as in the log
+        at = datetime.now(UTC)
         messages = await in_steps(
             WindowMessage.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
             for line in lines
@@ -141,12 +141,12 @@ class BufferedWindows:
                 role,
                 content,
                 metadata,
-                at,
+                datetime.fromtimestamp(seconds, UTC),
                 compacted,
                 pinned=is_pinned(role, metadata, is_first=limit is None and place == 0),
             )
             for place, (message_id, text) in enumerate(items)
-            for role, content, metadata, at, compacted in [json.loads(text)]
+            for role, content, metadata, seconds, compacted in [json.loads(text)]
         )
 
     async def replace(
@@ -182,5 +182,5 @@ class BufferedWindows:
 
 
 def _item(message: WindowMessage) -> tuple[str, str]:
-    fields = (message.role, message.content, message.metadata, message.at, message.compacted)
+    fields = (message.role, message.content, message.metadata, message.at.timestamp(), message.compacted)
     return str(message.id), json.dumps(fields, ensure_ascii=False)

@@ -9,7 +9,7 @@ from recollect.errors import Conflict, Invalid
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.cognitive import WORKING_ITEM
 from recollect.flows.kinds.conversations import MESSAGE
-from recollect.flows.kinds.kind import Holders, Kind
+from recollect.flows.kinds.kind import Kind, SessionOwners
 from recollect.flows.transfer.exporting import END, FORMAT, VERSION
 from recollect.flows.transfer.import_lines import BadLine, Line, check, check_values, kind_of, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
@@ -143,7 +143,7 @@ class Importing:
         """Add those of some records that are not there, and make them findable; tells of each."""
         outcomes = await self._records.restore(tx, kind.record, texts)
         added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
-        holders: Holders = {}
+        owners: SessionOwners = {}
         if kind is MESSAGE and added:
             sessions = {record["session_id"] for record in added}
             next_positions = await self._sessions.next_positions(tx, sessions)
@@ -153,11 +153,11 @@ class Importing:
                     raise Invalid(
                         f"position must be below {free}, the next_position of its session, not {record['position']}"
                     )
-            holders = await self._sessions.holders(tx, sessions)
+            owners = await self._sessions.owners_of(tx, sessions)
         if kind.item is not None and (source := kind.item.source) is not None and added:
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
-            made = await tasks.in_thread(lambda: [source(record, holders) for record in added])
+            made = await tasks.in_thread(lambda: [source(record, owners) for record in added])
             await self._passages.add(tx, [each for each in made if each is not None])
         if kind is WORKING_ITEM and added:
             await self._working.require_room(tx)

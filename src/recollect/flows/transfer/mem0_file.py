@@ -78,18 +78,18 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
     if not isinstance(entry, dict):
         raise Invalid("the memory is not a JSON object")
     text = checks.text(entry.get("memory"), "memory")  # type: ignore[arg-type]  # the check refuses what is not text
-    holder = _holder(entry, user_id)
+    scope = _scope(entry, user_id)
     own, listed = entry.get("metadata"), entry.get("categories")
     names = [own.get("category") if isinstance(own, dict) else None, *(listed if isinstance(listed, list) else [])]
     known = (_CATEGORIES.get(name, name) for name in names if isinstance(name, str))
     category = next((name for name in known if name in CATEGORIES), _DEFAULT_CATEGORY)
-    identity = "\\x" + Identity.of(holder, category, gist(text)).digest.hex()
+    identity = "\\x" + Identity.of(scope, category, gist(text)).digest.hex()
     own_id = entry.get("id")
     try:
         memory_id = str(UUID(own_id))
     except (TypeError, ValueError, AttributeError):
         # One that is the same whenever the file comes.
-        parts = [holder.user_id, holder.agent_id, holder.session_id, text if own_id is None else own_id]
+        parts = [scope.user_id, scope.agent_id, scope.session_id, text if own_id is None else own_id]
         memory_id = str(uuid_of("mem0", json.dumps(parts)))
     created_at = _moment(entry, "created_at") or now
     metadata = entry.get("metadata") or {}
@@ -104,9 +104,9 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "id": memory_id,
         "text": text,
         "category": category,
-        "user_id": holder.user_id,
-        "agent_id": holder.agent_id,
-        "session_id": holder.session_id,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "session_id": scope.session_id,
         "metadata": metadata,
         "identity": identity,
         "origin": identity,
@@ -117,7 +117,7 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
     return Mem0Memory(place, fields)
 
 
-def _holder(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
+def _scope(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
     named = [entry.get("user_id"), entry.get("agent_id"), entry.get("run_id")]
     if not any(named):
         if user_id is None:

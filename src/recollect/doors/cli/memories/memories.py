@@ -9,8 +9,8 @@ MAX_SHOWN_CHARACTERS = 200
 
 def show(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
     """Print the newest memories of a scope."""
-    holder = MemoryScope(user, agent, session)
-    page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, holder, limit))
+    scope = MemoryScope(user, agent, session)
+    page = with_engine(lambda engine: engine.memories.newest(engine.settings.namespace, scope, limit))
     for memory in page.memories:
         echo(Styled(f"{memory.id}  {memory.created_at:%Y-%m-%d %H:%M}  {memory.category}", dim=True))
         echo(f"     {shortened(memory.text, MAX_SHOWN_CHARACTERS)}")

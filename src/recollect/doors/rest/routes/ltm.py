@@ -78,7 +78,7 @@ class Scoped(Body):
             raise ValueError("At least one of user_id, agent_id, or session_id must be provided")
         return self
 
-    def holder(self) -> MemoryScope:
+    def scope(self) -> MemoryScope:
         """Whose memories."""
         return MemoryScope(self.user_id, self.agent_id, self.session_id)
 
@@ -288,7 +288,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     """Add a memory to long-term storage; a duplicate in the same scope is stored once."""
     caller = calling(request)
     added = await caller.engine.memories.add(
-        caller.namespace, body.text(), body.category, body.holder(), body.metadata, body.recalled
+        caller.namespace, body.text(), body.category, body.scope(), body.metadata, body.recalled
     )
     response.headers[OUTCOME] = added.what
     if added.superseded:
@@ -301,7 +301,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
 async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
     """Search memories by semantic similarity and keywords, best match first."""
     caller = calling(request)
-    found = await caller.engine.memories.search(caller.namespace, body.query, body.holder(), body.chosen(), body.limit)
+    found = await caller.engine.memories.search(caller.namespace, body.query, body.scope(), body.chosen(), body.limit)
     degraded.tell(response, found.degraded)
     return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
 
@@ -331,7 +331,7 @@ async def list_memories(
             behind = Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
         except (ValueError, OverflowError) as problem:
             raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
-    holder = MemoryScope(user_id, agent_id, session_id)
+    scope = MemoryScope(user_id, agent_id, session_id)
     contained = None
     if metadata is not None:
         with suppress(ValueError, RecursionError):
@@ -339,7 +339,7 @@ async def list_memories(
         if not isinstance(contained, dict):
             raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
     chosen = Chosen(categories, contained, since, until)
-    page = await caller.engine.memories.newest(caller.namespace, holder, limit, behind, chosen)
+    page = await caller.engine.memories.newest(caller.namespace, scope, limit, behind, chosen)
     if page.next is not None:
         place = f"{page.next.created_at.isoformat()} {page.next.id}"
         response.headers[NEXT_CURSOR] = base64.urlsafe_b64encode(place.encode()).decode()

@@ -94,7 +94,7 @@ class BufferedMessage(BaseModel):
             role=message.role if message.role in ROLES else "system",
             content=message.content,
             metadata=metadata if metadata is None or isinstance(metadata, dict) else {"value": metadata},
-            timestamp=message.at,
+            timestamp=message.at.timestamp(),
             token_count=message.tokens,
         )
 
