@@ -15,6 +15,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -33,6 +34,7 @@ FACTS = re.compile(
     rf"\b(?:{MONTHS}|{DAYS})\b|\d+(?:[.,:/-]\d+)*|(?<=[a-z] )[A-Z][A-Za-z]+|(?<=[a-z], )[A-Z][A-Za-z]+"
     r"|(?i:\b(?:yesterday|today|tomorrow|tonight|last (?:week|month|year|night)|next (?:week|month|year))\b)"
 )
+START = datetime(2024, 1, 1, tzinfo=UTC)
 THRESHOLD = Settings.model_fields["stm_max_tokens"].default
 
 
@@ -49,7 +51,7 @@ def conversations(corpus: Path) -> list[list[WindowMessage]]:
     found: dict[str, list[WindowMessage]] = defaultdict(list)
     with gzip.open(corpus, "rt") if corpus.suffix == ".gz" else corpus.open() as lines:
         for row in map(json.loads, lines):
-            found[row["conversation"]].append(WindowMessage.of(uuid4(), row["speaker"], row["text"], None, 0.0))
+            found[row["conversation"]].append(WindowMessage.of(uuid4(), row["speaker"], row["text"], None, START))
     return list(found.values())
 
 
@@ -63,7 +65,7 @@ def compactions(messages: Sequence[WindowMessage], again: bool) -> Iterator[Comp
             started = time.perf_counter()
             text = summarise([line for m in part for line in said_by(m)], budget(part, window[len(part) :], THRESHOLD))
             milliseconds = (time.perf_counter() - started) * 1000
-            summary = WindowMessage.of(uuid4(), "summary", text, None, 0.0, compacted=True)
+            summary = WindowMessage.of(uuid4(), "summary", text, None, START, compacted=True)
             gone += [m.content for m in part if not m.compacted]
             length = summary.tokens / sum(m.tokens for m in part)
             yield Compaction(share([m.content for m in part], text), share(gone, text), length, milliseconds)

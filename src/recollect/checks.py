@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 from recollect.errors import Invalid
+
+# What metadata may be where a contract passes it as JSON text. Elsewhere it is an object.
+Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 MAX_TEXT_MEGABYTES = 16
 MAX_TEXT_BYTES = MAX_TEXT_MEGABYTES * 1024 * 1024
@@ -113,6 +116,11 @@ def metadata_text(value: str | None, name: str = "metadata") -> str | None:
     except (TypeError, ValueError, RecursionError) as problem:
         raise Invalid(f"{name} is not JSON: {json_fault(problem)}") from problem
     return _json(decoded, name)
+
+
+def as_object(metadata: Json) -> dict[str, Any] | None:
+    """Metadata for a contract in which it is an object; another lets it be any JSON value."""
+    return metadata if metadata is None or isinstance(metadata, dict) else {"value": metadata}
 
 
 def json_fault(problem: Exception) -> str:

@@ -184,7 +184,7 @@ async def test_a_summary_of_a_client_is_a_message_like_any_other(engine: Engine,
     added = await engine.windows.add(namespace, "s", lines)
     summary, *rest = (await engine.windows.context(namespace, "s")).messages
     assert rest == added[7:]
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summarized_messages"] == 7
     assert "Ann" in summary.content
 
@@ -240,7 +240,7 @@ async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Eng
     await engine.windows.add(namespace, "s", [*numbered(2), kept, *others, *numbered(10)])
     pinned, summary, *rest = (await engine.windows.context(namespace, "s")).messages
     assert pinned.content == kept.content
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summarized_messages"] == 14 - len(rest)
     assert not {"The line was busy.", "Hm."} & set(contents(rest))
 
@@ -275,7 +275,7 @@ async def test_however_low_the_threshold_a_summary_and_the_newest_message_are_le
     assert sizes == [2, 2, 2]
     summary, newest = await engine.windows.messages(namespace, "s")
     assert newest == added[-1]
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summarized_messages"] == 9
 
 
@@ -374,7 +374,7 @@ async def test_many_writers_and_readers_lose_nothing_and_tell_nothing_twice(stor
     summary, *rest = await windows[0].messages(namespace, "s")
     told = " ".join(contents([summary, *rest])).split()
     assert sorted(told) == sorted(acknowledged)
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summarized_messages"] + len(rest) == len(acknowledged) == 300
     for writer in range(6):
         assert [w for w in told if w.startswith(f"w{writer}x")] == [
@@ -401,7 +401,7 @@ async def test_an_llm_writes_the_summary(engine: Engine, namespace: str) -> None
     await window.add(namespace, "s", numbered(10))
     summary = (await window.context(namespace, "s")).messages[0]
     assert summary.content == "They counted to six."
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summary_method"] == "llm"
     assert "llm_error" not in summary.metadata
     (prompt,) = llm.prompts
@@ -439,7 +439,7 @@ async def test_without_the_llm_sentences_are_taken_and_the_summary_says_so(
     await window.configure(namespace, "s", THRESHOLD)
     await window.add(namespace, "s", numbered(10))
     summary = (await window.context(namespace, "s")).messages[0]
-    assert summary.metadata is not None
+    assert isinstance(summary.metadata, dict)
     assert summary.metadata["summary_method"] == "extractive"
     assert summary.metadata["llm_error"] == category
     assert "Number" in summary.content

@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from recollect.checks import Json
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
@@ -60,7 +61,7 @@ class Message(NamedTuple):
     role: str
     speaker: str | None
     content: str
-    metadata: dict[str, Any] | None
+    metadata: Json
     created_at: datetime
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
+from recollect.checks import Json
 from recollect.language.tokens import estimate_tokens
 from recollect.steps import in_steps
 from recollect.storage.database import Statements, Transaction
@@ -58,7 +59,7 @@ class WindowMessage(NamedTuple):
     id: UUID
     role: str
     content: str
-    metadata: dict[str, Any] | None
+    metadata: Json
     at: datetime
     tokens: int
     compacted: bool = False
@@ -70,7 +71,7 @@ class WindowMessage(NamedTuple):
         message_id: UUID,
         role: str,
         content: str,
-        metadata: dict[str, Any] | None,
+        metadata: Json,
         at: datetime,
         compacted: bool = False,
         *,

@@ -5,7 +5,7 @@ from datetime import datetime
 from recollect import checks
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
-from recollect.flows.kinds.kind import NUMBERS, Holders, Ids, Item, Kind, Owned, as_json
+from recollect.flows.kinds.kind import NUMBERS, Ids, Item, Kind, Owned, SessionOwners, as_json
 from recollect.flows.kinds.rules import Fields
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.database import Statements, Transaction
@@ -14,7 +14,7 @@ from tests.flows.toy_kind.bookmarks import RECORD, Bookmarks
 BOOKMARKS = Bookmarks()
 
 
-def bookmark_source(fields: Fields, _: Holders) -> Source:
+def bookmark_source(fields: Fields, _: SessionOwners) -> Source:
     return Source(
         "bookmark",
         str(fields["id"]),

@@ -124,7 +124,7 @@ class MemoryManager:
                         "role": message.role if message.role in ROLES else "system",
                         "content": message.content,
                         "created_at": message.created_at,
-                        "metadata_": _as_object(message.metadata),
+                        "metadata_": checks.as_object(message.metadata) or {},
                         "speaker": message.speaker,
                     }
                     for message in messages
@@ -381,15 +381,8 @@ def _session(session: sessions.Session) -> models.Session:
         user_id=session.user_id,
         created_at=session.created_at,
         updated_at=session.updated_at,
-        metadata_=_as_object(session.metadata),
+        metadata_=checks.as_object(session.metadata) or {},
     )
-
-
-def _as_object(metadata: object) -> dict[str, Any]:
-    """Metadata as this contract has it; another lets it be any JSON value."""
-    if metadata is None:
-        return {}
-    return metadata if isinstance(metadata, dict) else {"value": metadata}
 
 
 def _documents(found: list[documents.Document]) -> list[models.Document]:

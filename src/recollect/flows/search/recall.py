@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from recollect import checks, tasks, telemetry
+from recollect.checks import Json
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.kinds import registry
 from recollect.flows.search import ranking
@@ -50,7 +50,7 @@ class Memory:
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: dict[str, Any] | None
+    metadata: Json
     repeats: tuple[str, ...]
     """Ids of other items that say the same in the same person's words, folded into this one."""
     explanation: Explanation | None

@@ -115,7 +115,7 @@ class ContextWindow:
         going = [message for message in part if not message.pinned]
         made = await self._summariser.summarise(namespace, going, max_tokens)
         # It also stands for the messages of the summary before it.
-        earlier = (going[0].metadata or {}) if going[0].compacted else {}
+        earlier = going[0].metadata if going[0].compacted and isinstance(going[0].metadata, dict) else {}
         metadata: dict[str, Any] = {
             "summary_method": made.method,
             "summarized_messages": len(going) + earlier.get("summarized_messages", 1) - 1,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from recollect.checks import Json
 from recollect.language import bm25
 from recollect.storage.database import Statements
 from recollect.storage.sql import Queries, Query
@@ -88,7 +89,7 @@ class Nominee(NamedTuple):
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: dict[str, Any] | None
+    metadata: Json
     at: datetime
     text: str
     lexical: float

@@ -54,7 +54,7 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
             found = await engine.recall.recall(chosen, question["question"], scope, top_k=RANKED)
             if found.degraded is not None:
                 raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
-            ranked = [memory.metadata["turn"] for memory in found.memories if memory.metadata]
+            ranked = [memory.metadata["turn"] for memory in found.memories if isinstance(memory.metadata, dict)]
             run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")
     echo(f"Asked {len(asked)} questions in namespace {chosen}; wrote {out}.")
 

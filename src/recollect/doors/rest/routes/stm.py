@@ -88,12 +88,11 @@ class BufferedMessage(BaseModel):
     @classmethod
     def of(cls, message: WindowMessage) -> Self:
         """The same in the contract's shape; other doors know more roles, and metadata that is no object."""
-        metadata: object = message.metadata
         return cls(
             id=str(message.id),
             role=message.role if message.role in ROLES else "system",
             content=message.content,
-            metadata=metadata if metadata is None or isinstance(metadata, dict) else {"value": metadata},
+            metadata=checks.as_object(message.metadata),
             timestamp=message.at.timestamp(),
             token_count=message.tokens,
         )
