@@ -44,19 +44,22 @@ def fork(command: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
         return pid
-    code = 70
+    code = 0
     try:
         become(command)
-        code = 0
     except SystemExit as leaving:
+        if isinstance(leaving.code, str):
+            print(leaving.code, file=sys.stderr)
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    finally:
-        # The end of an interpreter, which a fork does not have by itself.
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    except BaseException:  # noqa: BLE001  # as an interpreter would end
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    # The end of an interpreter, which a fork does not have by itself.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

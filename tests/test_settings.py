@@ -19,3 +19,10 @@ def test_a_misspelt_variable_is_told_with_the_nearest_known_one(monkeypatch: pyt
     monkeypatch.setenv("RECOLLECT_DATABSE_URL", "postgresql:///x")
     with pytest.raises(Misconfigured, match=r"RECOLLECT_DATABSE_URL\. Did you mean RECOLLECT_DATABASE_URL\?"):
         settings.load()
+
+
+@pytest.mark.parametrize("name", ["two words", "-dash", "x" * 129, "naïve"])
+def test_a_namespace_must_be_usable(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("RECOLLECT_NAMESPACE", name)
+    with pytest.raises(Misconfigured, match="RECOLLECT_NAMESPACE: "):
+        settings.load()

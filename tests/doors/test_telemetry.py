@@ -200,6 +200,7 @@ def test_prometheus_reads_the_figures_of_the_process(settings: Settings, namespa
         assert [secret for secret in SECRETS if secret in answer.text.lower()] == []
         assert namespace not in answer.text
         created = recollect("keys", "create")
+        assert created.returncode == 0, created.stderr
         # Within the two seconds for which a server believes that a namespace has no key.
         key = {"Authorization": f"Bearer {created.stdout.strip()}"}
         assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401

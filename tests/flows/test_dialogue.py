@@ -6,8 +6,13 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.flows.remember import Line, Turn
+from recollect.storage.sql import Query
 
 DAY = datetime(2025, 1, 10, tzinfo=UTC)
+
+SET_TIME = Query.named(
+    "test.set_time", "update sessions set updated_at = :at where namespace = :namespace and id = :session_id"
+)
 
 
 async def test_dialogue_is_logged_with_its_speaker_and_opens_its_session(engine: Engine, namespace: str) -> None:
@@ -35,6 +40,15 @@ async def test_dialogue_in_an_existing_session_leaves_its_owner(engine: Engine, 
     session = await engine.conversations.create(namespace, "ann", None)
     await engine.cognition.store_dialogue(namespace, session.id, "user", "Hello.")
     assert (await engine.conversations.get(namespace, session.id)).user_id == "ann"
+
+
+async def test_time_never_goes_backwards_inside_a_session(engine: Engine, namespace: str) -> None:
+    await engine.cognition.store_dialogue(namespace, "conv", "user", "First.")
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(SET_TIME, at=ahead, session_id="conv")
+    message = await engine.cognition.store_dialogue(namespace, "conv", "user", "Second, by a clock that was put back.")
+    assert message.created_at == ahead
 
 
 async def three_days(engine: Engine, namespace: str) -> None:

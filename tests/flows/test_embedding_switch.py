@@ -124,6 +124,17 @@ async def test_two_who_switch_at_once_share_the_work(filled: Engine, namespace: 
     assert await filled.embeddings.sweep(namespace)
 
 
+async def test_two_claims_at_once_share_no_passage_and_do_not_wait(filled: Engine, namespace: str) -> None:
+    old = await filled.embeddings._begin(namespace, OPENAI)
+    assert old is not None
+    models = filled.capabilities.embedding_models
+    async with filled.database.transaction(namespace) as one, filled.database.transaction(namespace) as other:
+        first = await models.claim(one, old, OPENAI, 0, 40)
+        second = await models.claim(other, old, OPENAI, 0, 40)
+    assert (len(first), len(second)) == (40, len(SAID) - 40)
+    assert not {passage.id for passage in first} & {passage.id for passage in second}
+
+
 async def test_a_provider_that_fails_leaves_the_old_model_and_the_rest_is_done_later(
     filled: Engine, namespace: str, provider: ProviderServer
 ) -> None:

@@ -313,13 +313,8 @@ class Cognition:
         asked = await self._items.query(namespace, query)
         meaning = asked.meaning
         if meaning is None:
-            scope = replace(_EPISODES, since=since)
-            ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
-            async with self._database.reading(namespace) as db:
-                found = await self._episodes.find(db, ids, since, reward_min)
-            similar = (SimilarEpisode(episode, likeness(query, episode.query)) for episode in found)
-            near = [each for each in similar if each.similarity >= min_similarity]
-            best = sorted(near, key=lambda each: (-each.similarity, each.episode.id))[:top_k]
+            near = await self._episodes_by_words(namespace, query, since, reward_min)
+            best = [each for each in near if each.similarity >= min_similarity][:top_k]
             asked.require(best)
             return Results(best, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
         async with self._database.searching(namespace) as db:
@@ -335,6 +330,17 @@ class Cognition:
         asked = await self._items.with_waiting(namespace, _EPISODES, asked)
         asked.require(episodes)
         return Results(episodes, asked.degraded)
+
+    async def _episodes_by_words(
+        self, namespace: str, query: str, since: datetime, reward_min: float | None
+    ) -> list[SimilarEpisode]:
+        """Episodes that share terms with a query, the most alike first."""
+        scope = replace(_EPISODES, since=since)
+        ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
+        async with self._database.reading(namespace) as db:
+            found = await self._episodes.find(db, ids, since, reward_min)
+        similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in found]
+        return sorted(similar, key=lambda each: (-each.similarity, each.episode.id))
 
     async def _sources(self, namespace: str, source_ids: Sequence[int]) -> dict[int, Message]:
         """The messages that an insight names, in its order, each once."""

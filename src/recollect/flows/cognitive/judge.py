@@ -159,15 +159,7 @@ class Judges:
         The models are asked outside any transaction. Documents that both judged by the deadline are stored; if there
         is none, it is an error.
         """
-        if self._gpt is None and self._claude is None:
-            raise ApiKeyMissing(
-                "Both judges are language models, and no OpenAI and no Anthropic API key is configured. "
-                f"Set {OPENAI.key_setting} and {ANTHROPIC.key_setting}."
-            )
-        if self._gpt is None:
-            raise _without_key("Judge 1", OPENAI)
-        if self._claude is None:
-            raise _without_key("Judge 2", ANTHROPIC)
+        judges = self._both()
         checks.question(query, "query")
         _check(documents)
         golden = await self._require_query(namespace, query_id)
@@ -180,11 +172,24 @@ class Judges:
             Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=self._seconds)
             for user in users
         ]
-        outcomes = await _outcomes((self._gpt, self._claude), prompts, self._seconds, progress)
-        models = (self._gpt.llm.model_id, self._claude.llm.model_id)
+        outcomes = await _outcomes(judges, prompts, self._seconds, progress)
+        models = (judges[0].llm.model_id, judges[1].llm.model_id)
         evaluation, unjudged = _evaluation(query_id, query, models, list(zip(documents, outcomes, strict=True)))
         async with self._database.transaction(namespace) as tx:
             return Heard(await self._judging.add(tx, evaluation), unjudged)
+
+    def _both(self) -> tuple[Judge, Judge]:
+        """Both judges, or which key is missing."""
+        if self._gpt is None and self._claude is None:
+            raise ApiKeyMissing(
+                "Both judges are language models, and no OpenAI and no Anthropic API key is configured. "
+                f"Set {OPENAI.key_setting} and {ANTHROPIC.key_setting}."
+            )
+        if self._gpt is None:
+            raise _without_key("Judge 1", OPENAI)
+        if self._claude is None:
+            raise _without_key("Judge 2", ANTHROPIC)
+        return self._gpt, self._claude
 
     async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
         """Everything the judges said about a query of the golden set, the last first."""
@@ -240,7 +245,7 @@ def _is_hopeless(problem: RecollectError | None) -> bool:
 def _evaluation(
     query_id: int, query: str, models: tuple[str, str], outcomes: Sequence[tuple[Document, Pair | RecollectError]]
 ) -> tuple[Evaluation, tuple[Unjudged, ...]]:
-    """Of the documents with both verdicts, and those without; an error if none has them."""
+    """The evaluation of documents that both judges scored, and the others with the reason; raises if there is none."""
     judged = [(document, outcome) for document, outcome in outcomes if not isinstance(outcome, RecollectError)]
     failed = [(document, outcome) for document, outcome in outcomes if isinstance(outcome, RecollectError)]
     if failed:

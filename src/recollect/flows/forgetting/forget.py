@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Self
 
 from recollect import checks, telemetry
@@ -20,7 +19,7 @@ from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.twins import Twins
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.storage import erasure
-from recollect.storage.database import Database
+from recollect.storage.database import Database, Transaction
 
 SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 
@@ -189,18 +188,27 @@ class Forget:
         for session_id in buffered:
             await self._store.delete(namespace, session_id)
         tally.add("buffers", len(buffered))
-        in_sessions = partial(self._capabilities.memories.in_sessions, of_users=of_users)
         finished = False
         while not finished:
             async with self._database.transaction(namespace) as tx:
-                await self._capabilities.sessions.lock(tx, session_ids)
-                finished = await self._removal.next_messages(tx, session_ids, tally)
-                if finished and (memories := await in_sessions(tx, session_ids, UUIDS.before_all, ITEMS_AT_ONCE)):
-                    await self._removal.items(tx, MEMORY_ITEM, memories, tally)
-                    finished = False
-                if finished:
-                    await self._removal.sessions(tx, session_ids, tally)
+                finished = await self._next_of_sessions(tx, session_ids, tally, of_users=of_users)
             tally.tell()
+
+    async def _next_of_sessions(
+        self, tx: Transaction, session_ids: Sequence[str], tally: Tally, *, of_users: bool
+    ) -> bool:
+        """Remove the next messages, else the next memories, else the sessions themselves; True then."""
+        await self._capabilities.sessions.lock(tx, session_ids)
+        if not await self._removal.next_messages(tx, session_ids, tally):
+            return False
+        memories = await self._capabilities.memories.in_sessions(
+            tx, session_ids, UUIDS.before_all, ITEMS_AT_ONCE, of_users=of_users
+        )
+        if memories:
+            await self._removal.items(tx, MEMORY_ITEM, memories, tally)
+            return False
+        await self._removal.sessions(tx, session_ids, tally)
+        return True
 
     async def _whole(self, namespace: str, tally: Tally) -> None:
         buffered = await self._store.external_sessions(namespace, None)

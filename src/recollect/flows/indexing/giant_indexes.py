@@ -24,13 +24,14 @@ class GiantIndexes:
         giant = Giant(owner, model, highest, name, dimensions)
         await self._create(namespace, giant)
         if old is not None:
+            # Before its record is replaced.
             await vector_index.drop(self._database, old.index_name)
         async with self._database.transaction(namespace) as tx:
             await self._giants.remember(tx, giant)
         return giant
 
     async def rebuild(self, namespace: str) -> list[Giant]:
-        """Build the indexes that have a record only: a backup holds no others. Returns those built."""
+        """Build the indexes that are recorded but missing: a backup has the records, not the indexes."""
         async with self._database.reading(namespace) as db:
             known = await self._giants.known(db)
         missing = [giant for giant in known if not await vector_index.exists(self._database, giant.index_name)]

@@ -79,10 +79,7 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         raise Invalid("the memory is not a JSON object")
     text = checks.text(entry.get("memory"), "memory")  # type: ignore[arg-type]  # the check refuses what is not text
     scope = _scope(entry, user_id)
-    own, listed = entry.get("metadata"), entry.get("categories")
-    names = [own.get("category") if isinstance(own, dict) else None, *(listed if isinstance(listed, list) else [])]
-    known = (_CATEGORIES.get(name, name) for name in names if isinstance(name, str))
-    category = next((name for name in known if name in CATEGORIES), _DEFAULT_CATEGORY)
+    category = _category(entry)
     identity = "\\x" + Identity.of(scope, category, gist(text)).digest.hex()
     own_id = entry.get("id")
     try:
@@ -92,13 +89,6 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         parts = [scope.user_id, scope.agent_id, scope.session_id, text if own_id is None else own_id]
         memory_id = str(uuid_of("mem0", json.dumps(parts)))
     created_at = _moment(entry, "created_at") or now
-    metadata = entry.get("metadata") or {}
-    if not isinstance(metadata, dict):
-        raise Invalid("metadata must be a JSON object")
-    rest = {name: value for name, value in entry.items() if name not in _PLACED and value not in (None, [], {}, "")}
-    # The caller's, and under "mem0" what else there was to say.
-    metadata = {**metadata, "mem0": rest} if rest else metadata
-    checks.metadata(metadata)
     updated_at = _moment(entry, "updated_at")
     fields = {
         "id": memory_id,
@@ -107,7 +97,7 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "session_id": scope.session_id,
-        "metadata": metadata,
+        "metadata": _metadata(entry),
         "identity": identity,
         "origin": identity,
         "superseded_by": None,
@@ -115,6 +105,25 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "updated_at": None if updated_at is None else updated_at.isoformat(),
     }
     return Mem0Memory(place, fields)
+
+
+def _category(entry: Mapping[str, Any]) -> str:
+    """The first category of mem0's that is one of ours, or has a counterpart here."""
+    own, listed = entry.get("metadata"), entry.get("categories")
+    names = [own.get("category") if isinstance(own, dict) else None, *(listed if isinstance(listed, list) else [])]
+    known = (_CATEGORIES.get(name, name) for name in names if isinstance(name, str))
+    return next((name for name in known if name in CATEGORIES), _DEFAULT_CATEGORY)
+
+
+def _metadata(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The caller's metadata, and under "mem0" the fields that have no place here."""
+    metadata = entry.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise Invalid("metadata must be a JSON object")
+    rest = {name: value for name, value in entry.items() if name not in _PLACED and value not in (None, [], {}, "")}
+    metadata = {**metadata, "mem0": rest} if rest else metadata
+    checks.metadata(metadata)
+    return metadata
 
 
 def _scope(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:

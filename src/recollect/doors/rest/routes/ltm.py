@@ -264,6 +264,15 @@ EMBEDDED: dict[int | str, dict[str, Any]] = {200: {"headers": degraded.DOCUMENTE
 """Of a route whose answer depends on the embedding model."""
 
 
+def _place(cursor: str) -> Place:
+    """Where the page before ended."""
+    try:
+        at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
+        return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
+    except (ValueError, OverflowError) as problem:
+        raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
+
+
 def _header(description: str) -> dict[str, Any]:
     return {"description": description, "schema": {"type": "string"}}
 
@@ -324,13 +333,7 @@ async def list_memories(
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
     caller = calling(request)
-    behind = None
-    if cursor is not None:
-        try:
-            at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
-            behind = Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
-        except (ValueError, OverflowError) as problem:
-            raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
+    behind = None if cursor is None else _place(cursor)
     scope = MemoryScope(user_id, agent_id, session_id)
     contained = None
     if metadata is not None:
