@@ -186,7 +186,7 @@ async def test_a_file_that_is_edited_during_the_conversation_is_warned_of(tmp_pa
         assert (await runtime.loop.run("s1", "Hello")).warnings == ()
         (tmp_path / "USER.md").write_text("- " + "x" * 3000)
         (warning,) = (await runtime.loop.run("s1", "Hello")).warnings
-    assert warning.startswith("USER.md has 3,002 characters, more than its limit")
+    assert warning.startswith("USER.md has 3,002 characters, above its limit")
 
 
 async def test_the_status_tells_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ async def test_an_answer_given_before_the_last_tool_call_is_the_answer(tmp_path:
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("telepathy", "{}", "There is no tool 'telepathy'; known are: memory, session_search."),
+        ("telepathy", "{}", "Unknown tool 'telepathy'. Available tools: memory, session_search."),
         ("memory", "{broken", "are not JSON"),
         ("memory", "[]", "must be a JSON object"),
         ("memory", "{}", "target must be one of memory, user"),

@@ -57,7 +57,7 @@ def test_a_conversation_at_a_pipe(tmp_path: Path) -> None:
     assert "/quit " in result.stdout
     assert '"mode": "curated"' in result.stdout
     assert "Unknown command" in result.stderr
-    assert "There is no skill 'coffee'. Known are: tea." in result.stderr
+    assert "Unknown skill 'coffee'. Available skills: tea." in result.stderr
     sessions = [path.read_text() for path in (tmp_path / "sessions").iterdir()]
     assert len(sessions) == 2
     assert not any("lost" in text for text in sessions)
@@ -89,11 +89,11 @@ def test_the_gateway_is_asked_and_told_and_what_it_recalls_is_shown_without_its_
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["--session", "../x", "--message", "hi"], 2, "A session id has"),
+        (["--session", "../x", "--message", "hi"], 2, "A session id must be"),
         (["--message", " "], 2, "The prompt is empty"),
-        (["--message", "/skill x"], 2, "There is no skill 'x'"),
+        (["--message", "/skill x"], 2, "Unknown skill 'x'"),
         (["--config", "nowhere.json", "--message", "hi"], 1, "nowhere.json cannot be read"),
-        (["--workspace", "/dev/null/x", "--message", "hi"], 1, "/dev/null/x cannot be made a folder"),
+        (["--workspace", "/dev/null/x", "--message", "hi"], 1, "Cannot create the folder /dev/null/x"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, sentence: str) -> None:
@@ -176,8 +176,8 @@ def test_at_a_terminal_the_user_sees_what_is_waited_for_and_may_stop_it(tmp_path
             read_until(ours, "> ")
             os.write(ours, b"Who is Coco?\n")
             seen = read_until(ours, "Storing this turn in the memory gateway ...")
-            assert "Asking the memory gateway ..." in seen
-            assert "Memory holds nothing on this yet." in seen
+            assert "Searching the memory gateway ..." in seen
+            assert "Nothing found in memory." in seen
             process.send_signal(signal.SIGINT)
             assert "The answer is saved, but may not have reached the memory gateway." in read_until(ours, "\n> ")
             os.write(ours, b"/quit\n")

@@ -87,7 +87,7 @@ async def test_complete_explicit_hybrid_config_initializes_the_gateway(tmp_path:
 def test_explicit_hybrid_with_missing_credentials_fails_loading(tmp_path: Path, field: str, empty: str | None) -> None:
     sentence = refused(tmp_path, hybrid(**{field: empty}))
     assert sentence == (
-        f"memory.mode is hybrid, which needs memory.gateway.{field}: set them, or take the mode curated"
+        f"memory.mode hybrid requires memory.gateway.{field}: set the missing fields, or set memory.mode to curated"
     )
 
 
@@ -99,8 +99,8 @@ def test_explicit_hybrid_with_missing_credentials_fails_loading(tmp_path: Path, 
         *(
             (
                 hybrid(scope=scope),
-                "memory.gateway.scope must be a list with at least one of: current_chat, resources, "
-                "all_user_memory; each once",
+                "memory.gateway.scope must be a list of one or more of: current_chat, resources, "
+                "all_user_memory, without duplicates",
             )
             for scope in SCOPES
         ),
@@ -200,16 +200,16 @@ def test_curated_mode_ignores_whatever_the_gateway_block_holds(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        (hybrid(topk=3), "There is no field memory.gateway.topk. Did you mean topK?"),
-        ({"memory": {"modes": "curated"}}, "There is no field memory.modes. Did you mean mode?"),
-        ({"Memory": {}}, "There is no field Memory. Did you mean memory?"),
-        ({"memory": {"xyz": 1}}, "There is no field memory.xyz. Known are: mode, gateway."),
-        ({"provider": {"modell": "x"}}, "There is no field provider.modell. Did you mean model?"),
-        ({"memory": {"mode": None}}, "memory.mode is null: give it a value or leave it out"),
-        ({"memory": []}, "memory must be an object in braces"),
-        ({"memory": {"mode": "hybrid", "gateway": 5}}, "memory.gateway must be an object in braces"),
-        (hybrid(userId=5), "memory.gateway.userId must be a text in quotes"),
-        ({"workspace": 5}, "workspace must be a text in quotes"),
+        (hybrid(topk=3), "Unknown field memory.gateway.topk. Did you mean topK?"),
+        ({"memory": {"modes": "curated"}}, "Unknown field memory.modes. Did you mean mode?"),
+        ({"Memory": {}}, "Unknown field Memory. Did you mean memory?"),
+        ({"memory": {"xyz": 1}}, "Unknown field memory.xyz. Known fields: mode, gateway."),
+        ({"provider": {"modell": "x"}}, "Unknown field provider.modell. Did you mean model?"),
+        ({"memory": {"mode": None}}, "memory.mode is null: set a value or omit it"),
+        ({"memory": []}, "memory must be a JSON object"),
+        ({"memory": {"mode": "hybrid", "gateway": 5}}, "memory.gateway must be a JSON object"),
+        (hybrid(userId=5), "memory.gateway.userId must be a string"),
+        ({"workspace": 5}, "workspace must be a string"),
         ({"workspace": "~nobody-of-this-name/x"}, "workspace must be the path of a folder"),
         ({"workspace": "a\0b"}, "workspace must be the path of a folder"),
     ],
@@ -239,7 +239,7 @@ def test_a_typing_mistake_is_not_overlooked(tmp_path: Path, document: object, se
     ],
 )
 def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> None:
-    assert refused(tmp_path, hybrid(baseUrl=address)).startswith("memory.gateway.baseUrl must be an address like")
+    assert refused(tmp_path, hybrid(baseUrl=address)).startswith("memory.gateway.baseUrl must be a URL such as")
 
 
 def test_a_section_that_is_null_is_as_good_as_none(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_sections_of_other_programs_are_left_alone_with_one_warning(tmp_path: Pa
     config = load_config(written(tmp_path, document))
     assert config.memory.gateway is not None
     assert config.warnings == (
-        "The configuration has sections that are not used here: channels, xyz, (a name that is not shown here).",
+        "The configuration has unknown sections, which are ignored: channels, xyz, (name hidden).",
     )
     assert EngineLoader(config).load().warnings == config.warnings
 
@@ -268,9 +268,9 @@ def test_blanks_around_a_key_are_no_part_of_it(tmp_path: Path, around: str) -> N
 
 
 WRONG_IN_PYTHON: dict[str, dict[str, Any]] = {
-    "memory.mode is hybrid, which needs memory.gateway.baseUrl:": {"base_url": " "},
-    "memory.mode is hybrid, which needs memory.gateway.userId:": {"user_id": ""},
-    "memory.mode is hybrid, which needs memory.gateway.userKey:": {"user_key": Secret(" ")},
+    "memory.mode hybrid requires memory.gateway.baseUrl:": {"base_url": " "},
+    "memory.mode hybrid requires memory.gateway.userId:": {"user_id": ""},
+    "memory.mode hybrid requires memory.gateway.userKey:": {"user_key": Secret(" ")},
     "memory.gateway.baseUrl must be": {"base_url": "gateway.test"},
     "memory.gateway.scope must be": {"scope": ()},
     "memory.gateway.scope must be a list": {"scope": ("everything",)},
@@ -318,10 +318,10 @@ def test_a_slash_at_the_end_of_an_address_does_not_matter(tmp_path: Path) -> Non
     [
         ("", "is not JSON: Expecting value (line 1, column 1)"),
         ("{'memory': 1}", "is not JSON: Expecting property name enclosed in double quotes (line 1, column 2)"),
-        ('{"memory": NaN}', "is not JSON: it holds a number that is none, or too many brackets"),
-        ("[" * 100_000, "is not JSON: it holds a number that is none, or too many brackets"),
-        ("[]", "must be one JSON object, in braces"),
-        ('{"workspace": "a", "workspace": "b"}', "names workspace twice in one object"),
+        ('{"memory": NaN}', "is not JSON: it contains an invalid number or is nested too deeply"),
+        ("[" * 100_000, "is not JSON: it contains an invalid number or is nested too deeply"),
+        ("[]", "must be a JSON object"),
+        ('{"workspace": "a", "workspace": "b"}', "contains workspace twice in one object"),
     ],
 )
 def test_a_file_that_is_no_json_object_is_one_sentence(tmp_path: Path, text: str, fault: str) -> None:
@@ -333,7 +333,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=f"cannot be read: {reason}"):
             load_config(path)
     (tmp_path / "latin.json").write_bytes(b'{"workspace": "\xe4"}')
-    with pytest.raises(ConfigurationError, match="not text in UTF-8"):
+    with pytest.raises(ConfigurationError, match="not valid UTF-8"):
         load_config(tmp_path / "latin.json")
 
 

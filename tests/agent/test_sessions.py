@@ -116,7 +116,7 @@ def test_an_id_that_could_leave_the_folder_is_refused(sessions: SessionStore, tm
         lambda name: sessions.append(name, [said("x")]),
         lambda name: sessions.recent(name, 1),
     ):
-        with pytest.raises(Refused, match="A session id has"):
+        with pytest.raises(Refused, match="A session id must be"):
             use(name)
     assert list(tmp_path.rglob("*.jsonl")) == []
 
@@ -228,4 +228,4 @@ async def test_the_tool_shows_day_session_and_both_sides(sessions: SessionStore)
     told = await tool.call({"query": "key", "limit": 99}, Run("s2", "now"))
     assert told.startswith("2026-05-28 session s1\n  user: Where is the key?\n  assistant: Under the mat. xxx")
     assert told.endswith("…")
-    assert "Nothing in earlier" in await tool.call({"query": "lock"}, Run("s2", "now"))
+    assert "No earlier conversation" in await tool.call({"query": "lock"}, Run("s2", "now"))

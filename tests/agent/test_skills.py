@@ -65,7 +65,7 @@ def test_files_that_cannot_be_used_are_left_out_with_a_warning(folder: Path) -> 
     library = SkillLibrary.load(folder)
     assert [skill.name for skill in library.all()] == ["coffee", "tea"]
     assert len(library.warnings) == 5
-    assert all(warning.startswith("A skill is left out: ") for warning in library.warnings)
+    assert all(warning.startswith("Skipped a skill: ") for warning in library.warnings)
 
 
 def test_no_folder_is_no_skills(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The agent's configuration: one JSON file, read once at start; a fault is one sentence that names the field."""
+"""The agent's configuration: one JSON file, read once at start; error messages name the field."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -81,7 +81,7 @@ class AgentConfig:
 
 
 def default_path() -> Path:
-    """Where the configuration is looked for when nobody names a file."""
+    """The configuration file that is used if none is named."""
     return Path.home() / ".recollect" / "agent" / "config.json"
 
 
@@ -101,7 +101,7 @@ def load_config(path: Path | None) -> AgentConfig:
         document.refuse("workspace", "must be the path of a folder")
     # The file may be one that other programs read, too.
     others = document.others()
-    unused = (f"The configuration has sections that are not used here: {', '.join(others)}.",) if others else ()
+    unused = (f"The configuration has unknown sections, which are ignored: {', '.join(others)}.",) if others else ()
     return AgentConfig(memory, provider, workspace, unused)
 
 
@@ -134,7 +134,7 @@ def checked(memory: MemoryConfig) -> MemoryConfig:
 
 def _needs(missing: tuple[str, ...]) -> ConfigurationError:
     return ConfigurationError(
-        f"memory.mode is hybrid, which needs {', '.join(missing)}: set them, or take the mode curated"
+        f"memory.mode hybrid requires {', '.join(missing)}: set the missing fields, or set memory.mode to curated"
     )
 
 
@@ -180,7 +180,7 @@ def _provider(section: Section) -> ProviderConfig:
     base_url = _url(section, "baseUrl") or None
     api_key, variable = section.secret("apiKey"), section.text("apiKeyEnv", "")
     if api_key and variable:
-        section.refuse("apiKeyEnv", "stands beside apiKey: keep one of them")
+        section.refuse("apiKeyEnv", "conflicts with apiKey: keep only one of them")
     if variable:
         api_key = Secret(os.environ.get(variable, "").strip())
         if not api_key:
@@ -195,10 +195,10 @@ def _provider(section: Section) -> ProviderConfig:
     )
     section.finish()
     if name != "offline" and config.model is None:
-        section.refuse("model", f"is missing: name the model of {name} to ask")
+        section.refuse("model", f"is missing: set it to a model of {name}")
     # Servers of one's own that speak as OpenAI does often take no key.
     if config.api_key is None and (name == "anthropic" or (name == "openai" and config.base_url is None)):
-        section.refuse("apiKeyEnv", f"is missing: name the environment variable that holds the key of {name}")
+        section.refuse("apiKeyEnv", f"is missing: set it to the environment variable with the API key for {name}")
     return config
 
 
@@ -213,5 +213,5 @@ def _url(section: Section, field: str) -> str:
     except (httpx.InvalidURL, ValueError):
         usable = False
     if text and not usable:
-        section.refuse(field, "must be an address like http://127.0.0.1:8000, without a user, a query or a fragment")
+        section.refuse(field, "must be a URL such as http://127.0.0.1:8000, without user, query or fragment")
     return text

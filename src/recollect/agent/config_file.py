@@ -1,4 +1,4 @@
-"""Reads the configuration's JSON: typed fields, no key overlooked, no value repeated in a fault."""
+"""Reads the configuration's JSON: typed fields, no key ignored, no values in error messages."""
 
 import difflib
 import json
@@ -14,7 +14,7 @@ CREDENTIALS = frozenset({"userKey", "apiKey"})
 
 # A credential in the place of a field's name has digits or signs, or is long: such a name is not repeated.
 _SHOWN = re.compile(r"[A-Za-z_]{1,24}")
-_NOT_SHOWN = "(a name that is not shown here)"
+_NOT_SHOWN = "(name hidden)"
 
 
 class ConfigurationError(Exception):
@@ -40,21 +40,21 @@ class Section:
             return None
         value = self._take(field, None)
         if value is not None and not isinstance(value, dict):
-            self.refuse(field, "must be an object in braces")
+            self.refuse(field, "must be a JSON object")
         return None if value is None else Section(value, self.path(field))
 
     def text(self, field: str, default: str) -> str:
         """A text without the space around it; a blank one is as good as none."""
         value = self._take(field, default)
         if not isinstance(value, str):
-            self.refuse(field, "must be a text in quotes")
+            self.refuse(field, "must be a string")
         return value.strip() or default
 
     def secret(self, field: str) -> Secret | None:
         """A credential, or None if there is none or it is blank."""
         value = self._take(field, None)
         if value is not None and not isinstance(value, Secret):
-            self.refuse(field, "must be a text in quotes")
+            self.refuse(field, "must be a string")
         return value if value else None
 
     def whole(self, field: str, default: int, least: int, most: int) -> int:
@@ -68,7 +68,7 @@ class Section:
         """A positive time."""
         value = self._take(field, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-            self.refuse(field, f"must be a positive number of seconds, {most:g} at most")
+            self.refuse(field, f"must be a positive number of seconds, at most {most:g}")
         return float(value)
 
     def choice(self, field: str, allowed: Sequence[str]) -> str | None:
@@ -83,7 +83,7 @@ class Section:
         values = self._take(field, list(default))
         usable = isinstance(values, list) and values and all(value in tuple(allowed) for value in values)
         if not usable or len(set(values)) != len(values):
-            self.refuse(field, f"must be a list with at least one of: {', '.join(allowed)}; each once")
+            self.refuse(field, f"must be a list of one or more of: {', '.join(allowed)}, without duplicates")
         return tuple(values)
 
     def skip(self, field: str) -> None:
@@ -92,14 +92,14 @@ class Section:
         self._values.pop(field, None)
 
     def finish(self) -> None:
-        """A field that nobody took is a wish that nobody hears: it is misspelt or in the wrong place."""
+        """Reject a field that was not read: it is misspelt or in the wrong place."""
         for field in self._values:
             nearest = self._nearest(field)
-            hint = f"Did you mean {nearest}?" if nearest else f"Known are: {', '.join(self._known)}."
-            raise ConfigurationError(f"There is no field {self.path(shown(field))}. {hint}")
+            hint = f"Did you mean {nearest}?" if nearest else f"Known fields: {', '.join(self._known)}."
+            raise ConfigurationError(f"Unknown field {self.path(shown(field))}. {hint}")
 
     def others(self) -> tuple[str, ...]:
-        """Fields that nobody took and that resemble none of ours: they may be another program's."""
+        """Fields that were not read and resemble none of ours: they may be another program's."""
         if any(map(self._nearest, self._values)):
             self.finish()
         return tuple(map(shown, self._values))
@@ -116,7 +116,7 @@ class Section:
     def _take(self, field: str, default: Any) -> Any:
         self._known.append(field)
         if field in self._values and self._values[field] is None:
-            self.refuse(field, "is null: give it a value or leave it out")
+            self.refuse(field, "is null: set a value or omit it")
         return self._values.pop(field, default)
 
 
@@ -143,18 +143,18 @@ def _parsed(path: Path) -> dict[str, Any] | str:
     except json.JSONDecodeError as problem:
         return f"is not JSON: {problem.msg} (line {problem.lineno}, column {problem.colno})"
     except UnicodeDecodeError:
-        return "is not JSON: it is not text in UTF-8"
+        return "is not JSON: it is not valid UTF-8"
     except ConfigurationError as problem:
         return str(problem)
     except (ValueError, RecursionError):
-        return "is not JSON: it holds a number that is none, or too many brackets"
-    return document if isinstance(document, dict) else "must be one JSON object, in braces"
+        return "is not JSON: it contains an invalid number or is nested too deeply"
+    return document if isinstance(document, dict) else "must be a JSON object"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
-            raise ConfigurationError(f"names {shown(name)} twice in one object")
+            raise ConfigurationError(f"contains {shown(name)} twice in one object")
         values[name] = Secret(value.strip()) if name in CREDENTIALS and isinstance(value, str) else value
     return values

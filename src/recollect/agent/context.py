@@ -12,12 +12,12 @@ MAX_HISTORY_MESSAGES = 40
 # About 8,000 tokens, of which one message takes a quarter at most.
 MAX_HISTORY_CHARACTERS = 32_000
 MAX_MESSAGE_CHARACTERS = 8_000
-CUT = "\n[... the rest of this message is left out]"
+CUT = "\n[... message truncated]"
 
 INTRODUCTION = (
-    "You are a helpful assistant with a memory. The blocks named curated_memory are what you have chosen to keep; the "
-    "tool `memory` changes them, and a change shows from the next run on. The tool `session_search` finds what was "
-    "said in earlier conversations. Keep what will matter later, without being asked; do not keep secrets."
+    "You are a helpful assistant with a memory. The curated_memory blocks contain what you have chosen to remember. "
+    "The tool `memory` changes them; changes are visible from the next run on. The tool `session_search` finds what "
+    "was said in earlier conversations. Save what will matter later without being asked; never save secrets."
 )
 
 ACTIVE = "This skill is active for the prompt below."

@@ -1,4 +1,4 @@
-"""What can go wrong in the agent runtime; each is a sentence that a user can act on, without credentials."""
+"""Errors of the agent runtime, with messages that a user can act on and that contain no credentials."""
 
 
 class AgentError(Exception):

@@ -1,4 +1,4 @@
-"""One run: what is known goes in, the model and its tools work, the answer comes out and is remembered."""
+"""One run: collects the context, calls the model and its tools, returns the answer and stores the turn."""
 
 import asyncio
 import contextlib
@@ -20,16 +20,16 @@ from recollect.agent.workspace.skills import Skill, SkillLibrary
 
 MAX_PROMPT_CHARACTERS = 100_000
 TOOL_LIMIT_ANSWER = (
-    "I stopped after {rounds} rounds of tool calls without a final answer. Ask again, or ask for less at once."
+    "I stopped after {rounds} rounds of tool calls without a final answer. Try again, or ask for less at a time."
 )
-EMPTY_ANSWER = "The model gave an empty answer. Ask again, perhaps in other words."
+EMPTY_ANSWER = "The model returned an empty answer. Try again, or rephrase the question."
 DECLINED_ANSWER = "The model declined to answer."
 
-RECALLING = "Asking the memory gateway"
+RECALLING = "Searching the memory gateway"
 PERSISTING = "Storing this turn in the memory gateway"
 # A shorter credential may be a word; to take it out of what is said would spoil the text.
 SHORTEST_CREDENTIAL = 8
-CREDENTIAL_TYPED = "The prompt held a credential of the configuration: it was replaced by ***."
+CREDENTIAL_TYPED = "The prompt contained a credential from the configuration, which was replaced with ***."
 
 Show = Callable[[str], None]
 
@@ -190,7 +190,7 @@ class AgentLoop:
                     case Finished():
                         reason = event.reason
         if reason is None:
-            raise ProviderError(f"The answer of {self._provider.model} broke off before its end: try again")
+            raise ProviderError(f"The answer from {self._provider.model} was cut off: try again")
         said = _Said(_storable("".join(pieces)).strip(), _storable("".join(kept)).strip())
         return _Reply(said, tuple(calls), reason)
 
@@ -221,13 +221,13 @@ class AgentLoop:
 
 def _check(prompt: str) -> None:
     if not prompt.strip():
-        raise Refused("The prompt is empty: say something")
+        raise Refused("The prompt is empty: enter some text")
     if len(prompt) > MAX_PROMPT_CHARACTERS:
         raise Refused(f"The prompt has {len(prompt):,} characters, more than the limit of {MAX_PROMPT_CHARACTERS:,}")
     if "\0" in prompt:
-        raise Refused("The prompt holds a NUL character, which cannot be stored: take it out")
+        raise Refused("The prompt contains a NUL character, which cannot be stored: remove it")
     if _storable(prompt) != prompt:
-        raise Refused("The prompt is not valid UTF-8: it holds half of a surrogate pair")
+        raise Refused("The prompt is not valid UTF-8: it contains half of a surrogate pair")
 
 
 def _storable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back: the narrow words that all providers share."""
+"""What goes to a model and what comes back: the types that all providers share."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as models are told of it; the parameters are a JSON Schema."""
+    """The description of a tool for models; the parameters are a JSON Schema."""
 
     name: str
     description: str

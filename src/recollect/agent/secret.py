@@ -1,4 +1,4 @@
-"""A credential that can be carried everywhere and shown nowhere."""
+"""A credential that can be passed around but is never shown."""
 
 import hmac
 from typing import Any, NoReturn, final

@@ -19,7 +19,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model is told of its call."""
+    """The result of a call, for the model."""
 
     text: str
     is_error: bool = False
@@ -30,7 +30,7 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """How models are told of it."""
+        """Its description for models."""
         ...
 
     async def call(self, arguments: Mapping[str, Any], run: Run) -> str:
@@ -46,14 +46,14 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """All tools as models are told of them."""
+        """The descriptions of all tools, for models."""
         return tuple(tool.spec for tool in self._tools.values())
 
     async def call(self, call: ToolCall, run: Run) -> ToolResult:
         """Do what a model asks; whatever is wrong with the call is said to the model, which may try again."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return ToolResult(f"There is no tool {call.name!r}; known are: {', '.join(self._tools)}.", is_error=True)
+            return ToolResult(f"Unknown tool {call.name!r}. Available tools: {', '.join(self._tools)}.", is_error=True)
         try:
             arguments = json.loads(call.arguments or "{}")
         except (ValueError, RecursionError) as problem:
@@ -70,5 +70,5 @@ def text_argument(arguments: Mapping[str, Any], name: str) -> str:
     """An argument that must be there and be text."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise Refused(f"{name} is missing: it must be text")
+        raise Refused(f"{name} is required and must be a string")
     return value

@@ -1,4 +1,4 @@
-"""A provider with no model, no key and no network: it answers from memory, and shows both memories at work."""
+"""A provider with no model, no key and no network: it answers from both memories."""
 
 import json
 import re
@@ -13,9 +13,9 @@ SHOWN = 300
 
 RECALLED = "Recalled from the memory gateway:"
 CURATED = "Curated in "
-NOTHING = "Memory holds nothing on this yet."
+NOTHING = "Nothing found in memory."
 HELP = (
-    "No model is configured, so this answer is put together from memory alone. "
+    "No model is configured, so this answer comes from memory alone. "
     "Try: remember that ..., remember about me ..., replace X with Y, forget X, search X."
 )
 # What the session and the gateway keep of such answers. The texts themselves are in memory already.
@@ -28,8 +28,8 @@ _EMPTY = "(empty)"
 # Words that name no entry, and words with which a question begins that only sounds like a command.
 _PRONOUNS = frozenset(("it", "this", "that", "these", "those", "them", "me", "us", "all", "everything", "anything"))
 _ASKING = frozenset(("when", "what", "who", "whom", "whose", "how", "where", "why", "which", "whether", "if"))
-_UNCLEAR = "Say which entry is meant, by some words that stand in it."
-_NOT_THERE = "No entry of memory holds these words."
+_UNCLEAR = "Say which entry you mean, with a few words from it."
+_NOT_THERE = "No memory entry contains these words."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""OpenAI's models, and every server that speaks its chat completions, through the official SDK."""
+"""OpenAI's models, and every compatible chat completions server, through the official SDK."""
 
 import contextlib
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""HTTP to the memory gateway: three calls, one answer or one sanitised fault each, and never a second try."""
+"""HTTP client of the memory gateway: three calls, each with one answer or one sanitised error, never retried."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ Category = Literal[
     "timeout", "connection", "unauthorized", "http_error", "invalid_json", "invalid_response", "too_large", "stopped"
 ]
 
-# A hundred results of a few pages each; whoever sends more is not the gateway.
+# A hundred results of a few pages each; a server that sends more is not the gateway.
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 UNAUTHORIZED = 401
 _NOT_JSON = object()

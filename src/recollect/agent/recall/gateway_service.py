@@ -1,4 +1,4 @@
-"""The second memory: what the gateway recalls before a run, and what it is given after one. Best effort, audited."""
+"""The second memory: recalls from the gateway before a run and stores in it after one. Best effort, audited."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from recollect.agent.recall.reference import SYSTEM_RULE, reduced, reference
 
 # The contract's name for the agent's side of a turn.
 ASSISTANT = "beaver"
-# Whoever waits for the gateway may stop waiting; what became of the request is not known then.
+# A caller may stop waiting for the gateway; the outcome of the request is unknown then.
 STOPPED: Category = "stopped"
 
 _log = logging.getLogger(__name__)
@@ -145,8 +145,8 @@ def open_gateway(
         return MemoryGatewayService(memory.gateway, transport)
     if memory.mode == "hybrid":
         _log.warning(
-            "The memory gateway is off, because the configuration lacks %s. Curated memory works as ever. "
-            "Set the fields, or set memory.mode to curated.",
+            "The memory gateway is off, because the configuration does not set %s. Curated memory still works. "
+            "Set the missing fields, or set memory.mode to curated.",
             ", ".join(memory.missing),
         )
     return None

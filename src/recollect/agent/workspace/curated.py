@@ -92,7 +92,7 @@ class MemoryService:
         def change(text: str) -> str:
             nonlocal done
             if any(block.entry == entry for block in entries.blocks(text)):
-                done = f"{FILES[target]} says this already; nothing was added."
+                done = f"{FILES[target]} already contains this; nothing was added."
                 return text
             return _within(target, text, entries.appended(text, entry))
 
@@ -105,14 +105,14 @@ class MemoryService:
         def change(text: str) -> str:
             return _within(target, text, _edited(target, text, old_text, lambda block: entries.written(entry, block)))
 
-        return self._changed(target, change, lambda: f"Replaced an entry of {FILES[target]}.")
+        return self._changed(target, change, lambda: f"Replaced an entry in {FILES[target]}.")
 
     def remove(self, target: Target, old_text: str) -> Change:
         """Take out the entry that holds `old_text`. This works in a file that is too large, too."""
         return self._changed(
             target,
             lambda text: _edited(target, text, old_text, lambda block: ""),
-            lambda: f"Removed an entry of {FILES[target]}.",
+            lambda: f"Removed an entry from {FILES[target]}.",
         )
 
     def _changed(self, target: Target, change: Callable[[str], str], done: Callable[[], str]) -> Change:
@@ -124,7 +124,7 @@ def _edited(target: Target, text: str, old_text: str, edit: Callable[[Block], st
     """The file with one entry edited: the one that is a text, or the only one that holds it."""
     wanted = old_text.strip()
     if not wanted:
-        raise Refused("old_text is empty: give some words of the entry that is meant")
+        raise Refused("old_text is empty: pass a few words from the entry")
     found = entries.blocks(text)
     said = {place: block.entry for place, block in enumerate(found) if block.entry is not None}
     # The nearest way of matching that finds anything decides.
@@ -146,10 +146,10 @@ def _edited(target: Target, text: str, old_text: str, edit: Callable[[Block], st
 def _which_is_meant(name: str, wanted: str, matches: list[str], present: list[str]) -> str:
     quoted = f"'{_shortened(wanted)}'"
     if matches:
-        return f"{len(matches)} entries of {name} hold {quoted}: give more of the one that is meant. {_listed(matches)}"
+        return f"{len(matches)} entries in {name} contain {quoted}: pass more of the entry's text. {_listed(matches)}"
     if not present:
-        return f"No entry of {name} holds {quoted}: the file is empty."
-    return f"No entry of {name} holds {quoted}. Its entries: {_listed(present)}"
+        return f"No entry in {name} contains {quoted}: the file is empty."
+    return f"No entry in {name} contains {quoted}. Its entries: {_listed(present)}"
 
 
 def _within(target: Target, before: str, after: str) -> str:
@@ -162,7 +162,7 @@ def _within(target: Target, before: str, after: str) -> str:
     room = f" The longest entries: {_listed(longest)}" if longest else ""
     raise Refused(
         f"{FILES[target]} has {len(before):,} of {limit:,} characters and would have {len(after):,}: "
-        f"remove or shorten entries for {len(after) - limit:,} characters first.{room}"
+        f"first free {len(after) - limit:,} characters by removing or shortening entries.{room}"
     )
 
 
@@ -171,7 +171,7 @@ def _checked(content: str) -> str:
     if not entry:
         raise Refused("content is empty: say what to remember")
     if reason := screening.fault(entry):
-        raise Refused(f"This cannot be remembered: {reason}. Say the fact itself, in plain words.")
+        raise Refused(f"This cannot be stored: {reason}. State only the fact, in plain words.")
     return entry
 
 
@@ -181,11 +181,11 @@ def _warnings(target: Target, text: str) -> tuple[str, ...]:
     found = []
     if len(text) > LIMITS[target]:
         found.append(
-            f"{FILES[target]} has {len(text):,} characters, more than its limit of {LIMITS[target]:,}: "
-            "nothing can be added until it is shorter."
+            f"{FILES[target]} has {len(text):,} characters, above its limit of {LIMITS[target]:,}: "
+            "shorten it before adding anything."
         )
     if reason := screening.fault(text.lstrip("\ufeff").replace("\r\n", "\n")):
-        found.append(f"{FILES[target]} holds text that the memory tool would refuse: {reason}.")
+        found.append(f"{FILES[target]} contains text that the memory tool would reject: {reason}.")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Files of a workspace: whole or not at all, one writer at a time, and never another file than the one named.
+"""Files of a workspace: written atomically, by one writer at a time, and never through a link to another file.
 
 A workspace may come from somebody else. Every file is opened by descriptor, folder by folder below the workspace: links
 are not followed, and devices, pipes and files of any size are refused instead of read.
@@ -40,7 +40,7 @@ def read_text(root: Path, *names: str) -> str:
     except OSError as problem:
         raise unreadable(path, problem) from problem
     if len(content) > MAX_BYTES:
-        raise FileFault(f"{path} has more than {MAX_BYTES:,} bytes: make it shorter")
+        raise FileFault(f"{path} is larger than {MAX_BYTES:,} bytes: shorten it")
     try:
         return content.decode()
     except UnicodeDecodeError as problem:
@@ -106,7 +106,7 @@ def private_directory(path: Path) -> Path:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_directory(path.parent)
     except OSError as problem:
-        raise FileFault(f"{path} cannot be made a folder: {problem.strerror}") from problem
+        raise FileFault(f"Cannot create the folder {path}: {problem.strerror}") from problem
     return path
 
 
@@ -131,7 +131,7 @@ def take_lock(descriptor: int, path: Path, patience: float = PATIENCE_SECONDS) -
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise FileFault(
-                    f"{path} is held by another process for more than {patience:.0f} seconds: try again"
+                    f"{path} has been locked by another process for more than {patience:.0f} seconds: try again"
                 ) from None
             time.sleep(_POLL_SECONDS)
         else:

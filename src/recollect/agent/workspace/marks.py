@@ -1,4 +1,4 @@
-"""Accents and other marks on letters: a megabyte of them on one letter would take minutes to put in order."""
+"""Accents and other marks on letters: a megabyte of them on one letter would take minutes to sort."""
 
 import unicodedata
 from typing import Literal

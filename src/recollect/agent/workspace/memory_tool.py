@@ -1,4 +1,4 @@
-"""The `memory` tool: a model adds, replaces and removes entries of `MEMORY.md` and `USER.md`, and of nothing else."""
+"""The `memory` tool: a model adds, replaces and removes entries in `MEMORY.md` and `USER.md`, and nothing else."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ class MemoryTool:
     spec = ToolSpec(
         name="memory",
         description=(
-            "Keep short facts that will matter in later conversations. Target 'user' is about the person, 'memory' is "
-            "everything else worth keeping. 'replace' and 'remove' name an entry by some of its text. What you write "
-            "is in your system prompt from the next run on."
+            "Store short facts that will matter in later conversations. Use target 'user' for facts about the person, "
+            "'memory' for everything else. 'replace' and 'remove' identify an entry by part of its text. Changes "
+            "appear in your system prompt from the next run on."
         ),
         parameters={
             "type": "object",
@@ -30,10 +30,10 @@ class MemoryTool:
                 "target": {"type": "string", "enum": list(FILES)},
                 "content": {
                     "type": "string",
-                    "description": f"The entry to add, or the one to put in place of another. {FILES['memory']} holds "
-                    f"{LIMITS['memory']:,} characters, {FILES['user']} {LIMITS['user']:,}.",
+                    "description": f"The entry to add, or the replacement text. {FILES['memory']} is limited to "
+                    f"{LIMITS['memory']:,} characters, {FILES['user']} to {LIMITS['user']:,}.",
                 },
-                "old_text": {"type": "string", "description": "Some text that only the entry meant holds."},
+                "old_text": {"type": "string", "description": "Text that occurs only in the entry to change."},
             },
             "required": ["action", "target"],
             "additionalProperties": False,

@@ -1,4 +1,4 @@
-"""Screening: text that hides characters or poses as instructions is kept out of curated memory."""
+"""Screening: keeps text with hidden characters or fake instructions out of curated memory."""
 
 import re
 import unicodedata
@@ -34,15 +34,15 @@ _POSING = (
         rf"(?:new|updated|real|actual|hidden|secret) (?:system )?{_RULES}\s?:",
         "it announces new instructions",
     ),
-    (r"\b(?:system|developer)\s(?:prompt|message|instructions?)\s?:", "it poses as a system prompt"),
-    (r"(?m)^#{1,6} ?(?:system|developer|assistant|instructions?)\b", "it has the heading of a system prompt"),
-    (rf"(?m)^(?:{_ROLES}) ?:", "it poses as a turn of the conversation"),
+    (r"\b(?:system|developer)\s(?:prompt|message|instructions?)\s?:", "it imitates a system prompt"),
+    (r"(?m)^#{1,6} ?(?:system|developer|assistant|instructions?)\b", "it contains a system prompt heading"),
+    (rf"(?m)^(?:{_ROLES}) ?:", "it imitates a conversation turn"),
     (
         rf"{_TAG}(?:{_ROLES}|tool(?:_result)?|instructions?|prompt|function_calls|invoke)(?=[\s/>]|\Z)",
-        "it holds a role tag",
+        "it contains a role tag",
     ),
-    (rf"<\s(?:{_ROLES}|instructions?|prompt)\s?/?>", "it holds a role tag"),
-    (r"<\|[^|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>", "it holds a control token of a chat format"),
+    (rf"<\s(?:{_ROLES}|instructions?|prompt)\s?/?>", "it contains a role tag"),
+    (r"<\|[^|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>", "it contains a chat-format control token"),
     (r"<\s?/?\s?(?:curated[_-]?memory|memory[_-]?gateway)", "it imitates a fence of the prompt"),
     (rf"{_TAG}(?:recalled|reference|untrusted|skill)(?=[\s/>_-]|\Z)", "it imitates a fence of the prompt"),
     (r"\bmemory gateway recall\b", "it imitates a fence of the prompt"),
@@ -53,7 +53,7 @@ _POSING = (
     ),
     (
         r"\byou are now\s(?:in\s)?(?:an?\s|the\s)?(?:\w{1,30}\s){0,2}(?:mode|ai|assistant|bot|dan|jailbroken)\b",
-        "it gives the reader another role",
+        "it assigns the reader a new role",
     ),
     (
         r"\b(?:do not|don't|never)\s(?:tell|inform|notify|alert|mention (?:this|it) to)\sthe\suser\b",
@@ -80,7 +80,7 @@ def hidden(text: str) -> str | None:
     for character in _NOT_PLAIN.findall(_RIGHT_JOINER.sub("", text)):
         if unicodedata.category(character) in _HIDDEN_CATEGORIES or _BLANK.match(character):
             name = unicodedata.name(character, "a control character")
-            return f"it hides an invisible character (U+{ord(character):04X}, {name.lower()})"
+            return f"it contains an invisible character (U+{ord(character):04X}, {name.lower()})"
     return None
 
 

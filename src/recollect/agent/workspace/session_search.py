@@ -1,4 +1,4 @@
-"""Search in past sessions: turns that share words with a question, the best first; no gateway is asked."""
+"""Search in past sessions: turns that share words with a question, best first; without the gateway."""
 
 import asyncio
 import functools
@@ -116,7 +116,10 @@ class SessionSearchTool:
 
     spec = ToolSpec(
         name="session_search",
-        description="Find what was said in earlier conversations on this machine, by words. Quote it as past talk.",
+        description=(
+            "Search earlier conversations on this machine by keyword. When you quote a result, say that it is from an "
+            "earlier conversation."
+        ),
         parameters={
             "type": "object",
             "properties": {
@@ -143,7 +146,7 @@ class SessionSearchTool:
             lines += [f"{day} session {turn.session_id}", f"  user: {_shortened(turn.asked)}"]
             if turn.answered:
                 lines.append(f"  assistant: {_shortened(turn.answered)}")
-        return "\n".join(lines) or "Nothing in earlier conversations holds these words."
+        return "\n".join(lines) or "No earlier conversation contains these words."
 
 
 def _shortened(text: str) -> str:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """One line: a message that later runs see, or a hidden event for whoever reads the file."""
+    """One line: a message that later runs see, or a hidden event for readers of the file."""
 
     type: str
     run_id: str
@@ -137,8 +137,8 @@ class SessionStore:
     def _path(self, session_id: str) -> Path:
         if not _ID.fullmatch(session_id):
             raise Refused(
-                "A session id has 1 to 128 letters, digits, dots, hyphens and underscores, "
-                "and begins with a letter or a digit"
+                "A session id must be 1 to 128 letters, digits, dots, hyphens or underscores, "
+                "starting with a letter or digit"
             )
         return self._folder / f"{session_id}{SUFFIX}"
 
@@ -153,7 +153,7 @@ def _write_all(descriptor: int, lines: bytes) -> None:
 
 
 def _repair(descriptor: int) -> None:
-    """Cut off a line that a crash tore, which nobody was told is stored. The lock keeps writers out meanwhile.
+    """Cut off a line that a crash tore and that was never confirmed as stored. The lock keeps writers out.
 
     A whole event without its line end is a person's edit, and gets one.
     """
@@ -203,13 +203,13 @@ def _line(event: SessionEvent) -> str:
 
 
 def _event(line: bytes, place: str) -> SessionEvent | None:
-    """The event of a whole line. Lines that somebody broke are left out, and the log says where."""
+    """The event of a whole line. Damaged lines are skipped, and the log says where."""
     if not line.strip():
         return None
     event = _read(line)
-    # A last line that a crash tore is nobody's mistake.
+    # A last line that a crash tore is no mistake.
     if event is None and line.endswith(b"\n"):
-        _log.warning("A line of a session is not readable and is left out: %s", place)
+        _log.warning("Skipped an unreadable line in a session file: %s", place)
     return event
 
 

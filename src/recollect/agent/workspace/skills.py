@@ -1,4 +1,4 @@
-"""Skills: a folder of Markdown files whose text joins a run that names them or uses one of their trigger words."""
+"""Skills: a folder of Markdown files, added to a run that names them or uses one of their trigger words."""
 
 import re
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ class SkillLibrary:
             try:
                 skill = _skill(folder, path)
             except (FileFault, Refused) as problem:
-                warnings.append(f"A skill is left out: {problem}")
+                warnings.append(f"Skipped a skill: {problem}")
                 continue
             if skill.name in skills:
-                warnings.append(f"A skill is left out: {path} has the name {skill.name}, which another has already.")
+                warnings.append(f"Skipped a skill: {path} has the name {skill.name}, which is already taken.")
             skills.setdefault(skill.name, skill)
         return cls(skills, tuple(warnings))
 
@@ -57,8 +57,8 @@ class SkillLibrary:
         command = COMMAND.match(prompt)
         name = command["name"] if command else None
         if command and name not in self._skills:
-            known = ", ".join(sorted(self._skills)) or "none; put Markdown files into the folder skills"
-            raise Refused(f"There is no skill {name!r}. Known are: {known}." if name else f"Name a skill: {known}.")
+            known = ", ".join(sorted(self._skills)) or "none; add Markdown files to the folder skills"
+            raise Refused(f"Unknown skill {name!r}. Available skills: {known}." if name else f"Name a skill: {known}.")
         active = [self._skills[name]] if name else []
         for skill in self.all():
             called = any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prompt, re.I) for word in skill.triggers)
@@ -76,7 +76,7 @@ def _skill(folder: Path, path: Path) -> Skill:
     body = (text[front.end() :] if front else text).strip()
     name = fields.get("name") or (path.parent.name if path.name == "SKILL.md" else path.stem)
     if not _NAME.fullmatch(name):
-        raise Refused(f"{path} has the name {name!r}: use letters, digits, dots, hyphens and underscores")
+        raise Refused(f"{path} has an invalid name, {name!r}: use letters, digits, dots, hyphens and underscores")
     if not body:
         raise Refused(f"{path} is empty")
     triggers = tuple(word.strip(" \"'[]") for word in fields.get("triggers", "").split(","))
