@@ -85,7 +85,7 @@ def test_a_filter_that_is_no_object_is_refused_even_when_it_is_empty(wrong: Any)
 
 @pytest.mark.parametrize("metadata", [{1: "a"}, {"a": {1: "b"}}, {"a": [{"b": {None: 1}}]}])
 def test_keys_that_json_would_turn_into_text_are_refused(metadata: Any) -> None:
-    with pytest.raises(Invalid, match="JSON keys are strings"):
+    with pytest.raises(Invalid, match="must be a JSON object with string keys"):
         checks.metadata(metadata)
 
 

@@ -1,4 +1,4 @@
-"""Checks of a caller's input: each returns the value in the form we store, or raises Invalid with a clear sentence."""
+"""Input checks: each returns the value in the form we store, or raises Invalid with a clear message."""
 
 import difflib
 import json
@@ -40,19 +40,19 @@ def namespace(value: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that nobody knows: the nearest known one, or all of them."""
+    """What to write instead of an unknown name: the nearest known one, or all of them."""
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     if near:
         return f"Did you mean {near[0]}?"
-    return f"Known: {', '.join(names)}." if names else "There are none."
+    return f"Known: {', '.join(names)}." if names else "None are known."
 
 
 def text(value: str, name: str) -> str:
     """Text to remember: not blank, storable as UTF-8, within the size limit."""
     _sized(value, name)
     if not value.strip():
-        raise Invalid(f"{name} is empty: it needs at least one character that is not white space")
+        raise Invalid(f"{name} is empty: it needs at least one non-whitespace character")
     return value
 
 
@@ -75,12 +75,12 @@ def has_words(value: str) -> bool:
 
 def identifier(value: str, name: str) -> str:
     """A name that a caller gives to a user, a session or an agent."""
-    return _short(value, name, f"give the id of the {name.removesuffix('_id')}")
+    return _short(value, name, f"pass the id of the {name.removesuffix('_id')}")
 
 
 def short_name(value: str, name: str) -> str:
     """What a caller calls a thing or a kind of things: a node, a label, a relation."""
-    return _short(value, name, "it needs at least one character that is not white space")
+    return _short(value, name, "it needs at least one non-whitespace character")
 
 
 def optional_text(value: str | None, name: str) -> str | None:
@@ -93,7 +93,7 @@ def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | N
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise Invalid(f"{name} must be a JSON object: a mapping with text keys")
+        raise Invalid(f"{name} must be a JSON object: a mapping with string keys")
     return _json(dict(value), name)
 
 
@@ -152,7 +152,7 @@ def embedding(values: Sequence[float], name: str) -> str:
     if not length:
         return _ALL_ZEROS
     if not _SHORTEST_VECTOR < length < _LONGEST_VECTOR:
-        raise Invalid(f"{name} is too long or too short a vector for 32-bit arithmetic: scale it to about length 1")
+        raise Invalid(f"{name} is too large or too small a vector for 32-bit arithmetic: normalise it to length 1")
     return "[" + ",".join(map(repr, numbers)) + "]"
 
 
@@ -229,9 +229,9 @@ def storable_json(value: object, name: str) -> str:
     if "\\u0000" in encoded and _has_nul(value):
         raise Invalid(f"{name} contains a NUL character, which PostgreSQL cannot store: remove it")
     if _is_deep(value, MAX_METADATA_DEPTH):
-        raise Invalid(f"{name} is nested deeper than {MAX_METADATA_DEPTH} levels: make it flatter")
+        raise Invalid(f"{name} is nested more than {MAX_METADATA_DEPTH} levels deep: flatten it")
     if not _has_text_keys(value):
-        raise Invalid(f"{name} must be a JSON object, and JSON keys are strings: convert the others")
+        raise Invalid(f"{name} must be a JSON object with string keys: convert the other keys")
     return encoded
 
 

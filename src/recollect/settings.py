@@ -40,7 +40,7 @@ class Settings(BaseSettings):
         None, description="PostgreSQL 15 or newer with pgvector 0.7 or newer; the embedded server if not set"
     )
     database_pooling: Literal["session", "transaction"] = Field(
-        "session", description="'transaction' behind PgBouncer in transaction mode, a pooled endpoint or Citus"
+        "session", description="Use 'transaction' behind PgBouncer in transaction mode, a pooled endpoint or Citus"
     )
     database_connections: int = Field(
         10, ge=2, le=MAX_CONNECTIONS, description="Maximum number of connections per process"
@@ -55,13 +55,13 @@ class Settings(BaseSettings):
     )
     embedding_model: EmbeddingModel = Field(
         "local",
-        description="Embedding model of new namespaces; `recollect embeddings switch` changes existing ones",
+        description="Embedding model for new namespaces; `recollect embeddings switch` changes existing ones",
     )
     llm: str | None = Field(
         None,
         description="Model that writes summaries and memories, such as openai:gpt-4o-mini; no LLM is used if not set",
     )
-    llm_daily_tokens: int = Field(1_000_000, ge=0, description="Token budget per namespace and day (UTC)")
+    llm_daily_tokens: int = Field(1_000_000, ge=0, description="Daily token budget per namespace (UTC days)")
     llm_requests_per_second: float = Field(
         5.0, gt=0, le=1000, description="Requests per second to each language model, from all processes together"
     )
@@ -97,10 +97,10 @@ class Settings(BaseSettings):
         description="URL of an Anthropic-compatible server; Anthropic itself if not set",
     )
     judge_openai_model: str = Field(
-        "gpt-4o", pattern=r"^\S+$", description="OpenAI model that is the first of the two judges"
+        "gpt-4o", pattern=r"^\S+$", description="OpenAI model for the first of the two judges"
     )
     judge_anthropic_model: str = Field(
-        "claude-haiku-4-5", pattern=r"^\S+$", description="Anthropic model that is the second of the two judges"
+        "claude-haiku-4-5", pattern=r"^\S+$", description="Anthropic model for the second of the two judges"
     )
     judge_deadline_seconds: float = Field(
         55.0, gt=0, le=3600, description="Timeout of one judging call; documents not judged by then are reported"
@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address `recollect serve` binds to")
     port: int = Field(8000, ge=0, le=65535, description="Port `recollect serve` binds to")
     rate_limit_per_minute: int | None = Field(
-        None, ge=1, description="Requests per minute and key, in each server process; unlimited if not set"
+        None, ge=1, description="Maximum requests per minute per key, in each server process; unlimited if not set"
     )
     require_key: bool = Field(
         False, description="Whether HTTP requests always need a key, even on loopback and in a namespace without keys"
@@ -122,7 +122,7 @@ class Settings(BaseSettings):
     stm_strategy: Literal["sliding_window", "token_threshold"] = Field(
         "sliding_window",
         validation_alias=AliasChoices("RECOLLECT_STM_STRATEGY", "STM_STRATEGY"),
-        description="How a short-term window is kept small: keep the last messages, or summarise the oldest",
+        description="How a short-term window is limited: keep the last messages, or summarise the oldest",
     )
     stm_max_messages: int = Field(
         50,
@@ -198,7 +198,7 @@ def load() -> Settings:
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS) and name not in known:
-            raise Misconfigured(f"There is no setting {name}. {checks.nearest(name, sorted(known))}")
+            raise Misconfigured(f"Unknown setting {name}. {checks.nearest(name, sorted(known))}")
     try:
         return Settings()
     except ValidationError as problem:

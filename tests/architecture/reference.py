@@ -15,13 +15,13 @@ WIDTH = 100
 CLI_HEAD = """# The command line
 
 Generated from the commands (`make reference`); `recollect COMMAND --help` prints the same. Every command reads the
-[settings](settings.md) from the environment. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 drift detected by
+[settings](settings.md) from the environment. Exit codes: 0 success, 1 failure, 2 usage error, 3 drift detected by
 `recollect golden run`, 130 interrupted.
 """
 SETTINGS_HEAD = f"""# Settings
 
 Generated from the code (`make reference`). Each setting is an environment variable with the prefix `{PREFIX}`, read
-once when a process starts. An empty one counts as not set; a name that is not in this table is refused.
+once when a process starts. An empty value counts as not set; an unknown `{PREFIX}` variable is an error.
 
 | variable | default | what it does |
 |---|---|---|

@@ -34,10 +34,10 @@ def test_what_one_command_remembers_another_recalls_by_meaning_at_once(settings:
 def test_a_text_that_is_there_is_not_stored_again_and_recall_shows_what_says_the_same(settings: Settings) -> None:
     first = run("remember", "Owls hoot.").stdout.strip()
     again = run("remember", "Owls hoot.")
-    assert (again.stdout.strip(), again.stderr.strip()) == (first, "Already known: nothing was added.")
+    assert (again.stdout.strip(), again.stderr.strip()) == (first, "Already stored: nothing was added.")
     twin = run("remember", "owls hoot!").stdout.strip()
     shown = run("recall", "owls").stdout
-    assert any(f"The same: document:{other}" in shown for other in (first, twin))
+    assert any(f"Duplicates: document:{other}" in shown for other in (first, twin))
 
 
 def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings: Settings) -> None:
@@ -45,7 +45,7 @@ def test_what_is_remembered_for_a_user_is_that_users_and_is_there_once(settings:
     assert stored.returncode == 0, stored.stderr
     again = run("remember", "My physician told me to sleep more.", "--user", "ann")
     assert again.stdout == stored.stdout
-    assert "Already known" in again.stderr
+    assert "Already stored" in again.stderr
     (found,) = json.loads(run("recall", "What did the doctor say?", "--user", "ann", "--json").stdout)["memories"]
     assert found["id"] == stored.stdout.strip()
     assert run("recall", "What did the doctor say?", "--user", "bob").stdout.startswith("Nothing found.")
@@ -64,11 +64,12 @@ async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engi
     shown = (await in_thread(run, "recall", "How many eggs?", "--explain")).stdout
     assert "Grandmother's recipe needs two eggs." in shown
     assert "keyword rank 1" in shown
-    assert "2 passage(s) wait to be embedded" in shown
-    assert (await in_thread(run, "index")).stdout == f"2 passage(s) in namespace '{namespace}' wait to be embedded.\n"
+    assert "2 passage(s) not embedded yet" in shown
+    counted = (await in_thread(run, "index")).stdout
+    assert counted == f"2 passage(s) waiting to be embedded in namespace '{namespace}'.\n"
     indexed = await in_thread(run, "index", "--wait")
     assert indexed.returncode == 0, indexed.stderr
-    assert "Done. 0 passage(s) wait to be embedded." in indexed.stdout
+    assert "Done. 0 passage(s) waiting to be embedded." in indexed.stdout
     found = json.loads((await in_thread(run, "recall", "Which vessel changed hands?", "--json", "--explain")).stdout)
     assert found["memories"][0]["text"] == "The boat was sold in May."
     assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1

@@ -60,8 +60,8 @@ async def test_the_demo_answers_every_question_evicts_finds_a_path_and_leaves_no
     lines = [line.strip() for line in result.stdout.splitlines()]
     for question in demo_story.QUESTIONS:
         assert lines[lines.index(f"? {question.asked}") + 1] == f"✓ {question.answer}"
-    assert result.stdout.count("no word in common") == len(demo_story.QUESTIONS)
-    assert result.stdout.count(" meaning 0.") == len(demo_story.QUESTIONS)
+    assert result.stdout.count("no words in common") == len(demo_story.QUESTIONS)
+    assert result.stdout.count(" semantic 0.") == len(demo_story.QUESTIONS)
     assert f"✓ Evicted: {demo_story.CROWDED_OUT.content}." in lines
     assert "✓ Mira ─KNOWS→ Nora ─SINGS_IN→ Harbour Choir ─MEETS_AT→ Old Theatre" in lines
     assert "\x1b" not in result.stdout

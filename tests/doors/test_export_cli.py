@@ -46,7 +46,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
 
     moved = run(new, "import", "-", given=file.read_bytes())
     assert moved.returncode == 0, moved.stderr
-    assert f"Namespace '{namespace}': 1 imported, 0 already there, 0 rejected." in moved.stdout.decode()
+    assert f"Namespace '{namespace}': 1 imported, 0 already present, 0 rejected." in moved.stdout.decode()
     assert b"The ferry to Naxos" in run(new, "recall", "When does the ferry leave?").stdout
     # Another interpreter, whose sets have another order.
     exported = subprocess.run(
@@ -61,7 +61,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
     damaged = run(new, "import", file, "--namespace", "another")
     assert damaged.returncode == 1
     assert b"line 3: kind is 'the end'" in damaged.stderr
-    assert b"Namespace 'another': 1 imported, 0 already there, 2 rejected." in damaged.stdout
+    assert b"Namespace 'another': 1 imported, 0 already present, 2 rejected." in damaged.stdout
     assert b"Traceback" not in again.stderr + damaged.stderr
 
 
@@ -72,7 +72,7 @@ def test_a_user_of_whom_nothing_is_known_is_refused_and_no_file_is_left(
     file, mem0 = tmp_path / "mira.jsonl", tmp_path / "mem0.json"
     unknown = run(place, "export", "--user", "mira", file)
     assert (unknown.returncode, unknown.stdout, file.exists()) == (1, b"", False)
-    assert unknown.stderr.endswith(b"There is nothing of the user mira\n")
+    assert unknown.stderr.endswith(b"No data for user mira\n")
     mem0.write_text('[{"id": "1", "memory": "Prefers night trains"}]')
     run(place, "import", "--from", "mem0", "--user", "mira", mem0)
     known = run(place, "export", "--user", "mira", file)

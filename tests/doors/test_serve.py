@@ -36,7 +36,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, "subproc
     assert process.stdout is not None
     try:
         first = process.stdout.readline()
-        while "listens on" not in first:
+        while "is listening on" not in first:
             assert first, "the server stopped before it listened"
             first = process.stdout.readline()
         yield re.findall(r"http://\S+", first)[0], process

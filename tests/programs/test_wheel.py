@@ -89,7 +89,7 @@ def test_its_commands_work_in_an_empty_environment(command: Path, place: Path, m
     )
     assert serving.stdout is not None
     try:
-        (url,) = re.findall(r"listens on (\S+)", serving.stdout.readline())
+        (url,) = re.findall(r"is listening on (\S+)", serving.stdout.readline())
         assert httpx.get(f"{url}/health", timeout=SECONDS).json() == {"status": "ok"}
         assert httpx.get(f"{url}/docs", timeout=SECONDS).status_code == 200
     finally:

@@ -73,7 +73,9 @@ def keys() -> None:
     """
 
 
-_NAMESPACE = click.option("--namespace", help="Namespace the key opens.  [default: default, or RECOLLECT_NAMESPACE]")
+_NAMESPACE = click.option(
+    "--namespace", help="Namespace that a key gives access to.  [default: default, or RECOLLECT_NAMESPACE]"
+)
 
 
 @keys.command("create")
@@ -133,9 +135,9 @@ def remember(text: str, user: str | None) -> None:
 @click.option("--session", help="Only messages of this session.")
 @click.option("--kind", "kinds", cls=_KindOption, multiple=True)
 @click.option("--top-k", type=int, default=10, show_default=True, help="Maximum number of results.")
-@click.option("--token-budget", type=int, help="Maximum number of tokens of all texts together.")
+@click.option("--token-budget", type=int, help="Maximum total number of tokens in all texts.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--explain", is_flag=True, help="Show how each score is made up.")
+@click.option("--explain", is_flag=True, help="Show how each score is computed.")
 def recall(question: str, **options: Any) -> None:
     """Search memory for QUESTION, by keyword and semantic search combined, best match first.
 
@@ -168,7 +170,7 @@ def forget(item_id: str | None, **options: Any) -> None:
 @cli.command()
 @click.option("--wait", is_flag=True, help="Embed them now, with a progress bar, and return when done.")
 def index(wait: bool) -> None:
-    """Show how many passages wait to be embedded; --wait embeds them. A running server does this on its own."""
+    """Show how many passages are waiting to be embedded; --wait embeds them. A running server does so by itself."""
     from recollect.doors.cli.operating.index import run
 
     run(wait)
@@ -181,10 +183,10 @@ def index(wait: bool) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder with MEMORY.md, USER.md, sessions and skills.  [default: as configured, or the folder of --config]",
 )
-@click.option("--session", help="Session to continue or to create under this id.  [default: a new one]")
+@click.option("--session", help="Id of the session to continue or create.  [default: a new one]")
 @click.option("--message", help="Send one message, print the answer and exit.")
 def chat(config: Path | None, workspace: Path | None, session: str | None, message: str | None) -> None:
-    """Chat with an agent that remembers. Without a configuration it works offline and answers from memory only."""
+    """Chat with an agent that remembers. Without configuration, it works offline and answers only from memory."""
     from recollect.doors.cli.serving.chat import run
 
     run(config, workspace, session, message)
@@ -192,7 +194,7 @@ def chat(config: Path | None, workspace: Path | None, session: str | None, messa
 
 @cli.group()
 def memories() -> None:
-    """List long-term memories, show their history, and restore ones that were superseded."""
+    """List long-term memories, show their history, and restore superseded ones."""
 
 
 @memories.command("list")
@@ -245,8 +247,8 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
     """Add QUERY to the golden set, or update its expected insights, and print its id.
 
-    Without --expect, an existing query keeps its expected insights; a new one has none and is not measured until it
-    does.
+    Without --expect, an existing query keeps its expected insights; a new query has none and is not measured until
+    it has some.
     """
     from recollect.doors.cli.memories import golden
 
@@ -267,7 +269,7 @@ def import_golden(file: Path, as_json: bool) -> None:
 @click.argument("query_id", type=int)
 @_AS_JSON
 def accept_judgements(query_id: int, as_json: bool) -> None:
-    """Add the documents that both judges found relevant to what the query QUERY_ID expects."""
+    """Add the documents that both judges found relevant to the expected insights of query QUERY_ID."""
     from recollect.doors.cli.memories import golden
 
     golden.accept(query_id, as_json)
@@ -402,7 +404,7 @@ def doctor() -> None:
 
 @cli.command()
 def migrate() -> None:
-    """Upgrade the database schema to this version. Every start of Recollect does so, too."""
+    """Upgrade the database schema to this version. Recollect also does this at every start."""
     from recollect.doors.cli.operating.migrate import run
 
     run()
@@ -416,7 +418,7 @@ def migrate() -> None:
 def export(file: Path, namespace: str | None, user: str | None, force: bool) -> None:
     """Export a namespace, or one user in it, to FILE or standard output as JSON Lines.
 
-    The same state gives the same bytes. Keys, usage and derived data (passages, embeddings) are left out.
+    The same state produces the same bytes. Keys, usage and derived data (passages, embeddings) are not exported.
     """
     from recollect.doors.cli.memories import export
 
@@ -426,7 +428,12 @@ def export(file: Path, namespace: str | None, user: str | None, force: bool) -> 
 @cli.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--namespace", help="Target namespace.  [default: the one that was exported, or RECOLLECT_NAMESPACE]")
-@click.option("--from", "origin", type=click.Choice(["memory-json", "mem0"]), help="Format of FILE, if not our own.")
+@click.option(
+    "--from",
+    "origin",
+    type=click.Choice(["memory-json", "mem0"]),
+    help="Format of FILE, if not a Recollect export.",
+)
 @click.option("--user", help="With --from mem0: owner for records without a user_id.")
 def import_(file: Path, namespace: str | None, origin: str | None, user: str | None) -> None:
     """Import FILE, as written by `recollect export`, keeping its ids. Existing records are not changed.
@@ -453,7 +460,7 @@ def backup(file: Path, force: bool) -> None:
 @cli.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def restore(file: Path) -> None:
-    """Restore FILE, as written by `recollect backup`, into an empty database: all of it or nothing."""
+    """Restore FILE, as written by `recollect backup`, into an empty database, in one transaction."""
     from recollect.doors.cli.operating import backup
 
     backup.restore(file)

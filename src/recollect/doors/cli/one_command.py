@@ -1,4 +1,4 @@
-"""An engine for the length of one command."""
+"""An engine for the duration of one command."""
 
 import asyncio
 import logging

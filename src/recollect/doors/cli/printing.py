@@ -1,4 +1,4 @@
-"""How commands show things: nothing stored reaches a terminal but as text; JSON for programs; a bar for long work."""
+"""Output of commands: stored text without control characters, JSON for programs, a progress bar for long work."""
 
 import json
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ async def embed_if_short(indexer: Indexer, namespace: str) -> None:
     try:
         _tell(await indexer.flush_if_short(namespace))
     except FAILURES as problem:
-        echo(f"Stored, but only keyword search finds it so far: {problem}", err=True)
+        echo(f"Stored, but only keyword search can find it for now: {problem}", err=True)
 
 
 def _tell(degraded: str | None) -> None:

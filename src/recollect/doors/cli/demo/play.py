@@ -1,4 +1,4 @@
-"""`recollect demo`: one memory through several doors, played in a namespace of its own that is forgotten afterwards."""
+"""`recollect demo`: one memory through several doors, in a namespace of its own that is deleted afterwards."""
 
 import asyncio
 import dataclasses
@@ -28,7 +28,7 @@ from recollect.settings import Settings
 
 # The parts of a score in the words of a reader; docs/recall.md has the formula.
 PARTS = {
-    "cosine": "meaning",
+    "cosine": "semantic",
     "words": "words",
     "neighbour": "nearby",
     "answer": "asked before",
@@ -91,9 +91,9 @@ def run(keep: bool) -> bool:
 
 async def _play(settings: Settings, screen: Screen, keep: bool) -> bool:
     began = time.perf_counter()
-    screen.title("Recollect: one memory, many doors")
+    screen.title("Recollect: one memory, many interfaces")
     where = "Embedded PostgreSQL" if settings.database_url is None else "The PostgreSQL of RECOLLECT_DATABASE_URL"
-    screen.text(f"{where}, the local model, no key. Namespace {settings.namespace}.")
+    screen.text(f"{where}, local embedding model, no API key. Namespace {settings.namespace}.")
     async with AsyncExitStack() as stack:
         engine = await Engine.open(settings)
         stack.push_async_callback(engine.close)
@@ -109,15 +109,15 @@ async def _play(settings: Settings, screen: Screen, keep: bool) -> bool:
     screen.space()
     if keep:
         asked = story.QUESTIONS[0].asked
-        screen.text("Kept. Look at it, and forget it when you are done:")
+        screen.text("Kept. Explore it, and delete it when you are done:")
         screen.command(f'RECOLLECT_NAMESPACE={settings.namespace} recollect recall "{asked}" --explain')
         screen.command(f"recollect forget --whole-namespace {settings.namespace}")
     else:
-        screen.text(f"Done in {time.perf_counter() - began:.1f} s, and all of it is forgotten again. Now yours:")
+        screen.text(f"Done in {time.perf_counter() - began:.1f} s, and everything is deleted again. Now try your own:")
         screen.command('recollect remember "My physician told me to sleep more."')
         screen.command('recollect recall "What did the doctor say?"')
     if not outcome:
-        screen.text("Something went wrong: `recollect doctor` says what is missing.")
+        screen.text("Something went wrong. Run `recollect doctor` to see what is missing.")
     return outcome
 
 
@@ -134,7 +134,7 @@ async def _acts(doors: Doors, screen: Screen, keep: bool) -> bool:
 
 async def _remember(doors: Doors, screen: Screen) -> None:
     """Two sessions and a fact, through three doors."""
-    screen.section("Monday, Mira talks to her assistant", "MCP: record_interaction")
+    screen.section("On Monday, Mira talks to her assistant", "MCP: record_interaction")
     conversation = (await doors.tool("create_conversation", user_id=story.USER))["id"]
     for exchange in story.MONDAY:
         await doors.tool(
@@ -144,19 +144,19 @@ async def _remember(doors: Doors, screen: Screen) -> None:
             assistant_response=exchange.answered,
         )
         _show(screen, exchange)
-    screen.section("Thursday, with another agent", "REST: POST /stm/thursday/messages")
+    screen.section("On Thursday, Mira talks to another agent", "REST: POST /stm/thursday/messages")
     for exchange in story.THURSDAY:
         messages = [{"role": "user", "content": exchange.said}, {"role": "assistant", "content": exchange.answered}]
         await doors.post("/stm/thursday/messages", {"messages": messages})
         _show(screen, exchange)
-    screen.section("And a fact for good", "REST: POST /ltm/memories")
+    screen.section("A long-term memory", "REST: POST /ltm/memories")
     await doors.post("/ltm/memories", {"messages": story.HABIT, "category": "preference", "user_id": story.USER})
     screen.text(story.HABIT)
 
 
 async def _recall(doors: Doors, screen: Screen) -> bool:
     """Questions in other words than their answers."""
-    screen.section("Later: three questions, in other words than the answers", "Python: MemoryManager.recall")
+    screen.section("Later: three questions that share few words with the answers", "Python: MemoryManager.recall")
     await doors.library.flush()
     right = True
     for number, question in enumerate(story.QUESTIONS):
@@ -182,15 +182,15 @@ def _answered(screen: Screen, question: story.Question, found: Recollection) -> 
     said = "Said on Thursday over REST" if best.session_id == "thursday" else "Said on Monday over MCP"
     place = "Kept as a long-term memory" if best.kind == "memory" else said
     words = best.explanation.matched_words
-    shared = f"shares {', '.join(words)}" if words else "no word in common"
-    next_best = f" The next best has {others[0].score:.2f}." if others else ""
+    shared = f"matching words: {', '.join(words)}" if words else "no words in common"
+    next_best = f" Next best score: {others[0].score:.2f}." if others else ""
     screen.note(f"{place}, {shared}.{next_best}")
     return right
 
 
 async def _evict(doors: Doors, screen: Screen) -> bool:
     """Eleven things for a memory of ten."""
-    screen.section("Working memory holds ten things", "MCP: update_working_memory")
+    screen.section("Working memory holds ten items", "MCP: update_working_memory")
     for thought in story.IN_MIND:
         await doors.tool("update_working_memory", content=thought.content, importance=thought.importance)
     update = await doors.tool(
@@ -205,12 +205,12 @@ async def _evict(doors: Doors, screen: Screen) -> bool:
         and len(kept) == len(story.IN_MIND)
         and oldest.content in kept
     )
-    screen.text(f"The eleventh comes in: {story.ONE_MORE.content}.")
+    screen.text(f"Adding an eleventh: {story.ONE_MORE.content}.")
     screen.mark(right, f"Evicted: {', '.join(gone) or 'nothing'}.")
     if right:
         screen.note(
-            f"“{oldest.content}” is older, but critical ({oldest.importance}), so it stays. What went is kept for "
-            "audit in memory://stale-memory."
+            f"“{oldest.content}” is older but critical ({oldest.importance}), so it stays. The evicted item is "
+            "kept for audit in memory://stale-memory."
         )
     return right
 

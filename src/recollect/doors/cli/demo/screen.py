@@ -1,4 +1,4 @@
-"""What `recollect demo` draws: plain lines, as wide as the terminal allows, in colour where there are colours."""
+"""What `recollect demo` prints: plain lines, as wide as the terminal allows, in colour if it has colours."""
 
 import os
 import shutil

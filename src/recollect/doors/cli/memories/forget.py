@@ -29,7 +29,7 @@ async def run(
     if item_id is not None:
         given.append(Target.named(item_id))
     if len(given) != 1:
-        raise click.UsageError("Name one thing to forget: an ID, --session, --user or --whole-namespace.")
+        raise click.UsageError("Specify exactly one of: an ID, --session, --user or --whole-namespace.")
     (target,) = given
     async with opened_engine() as engine:
         namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
@@ -71,7 +71,7 @@ def _lines(receipt: Receipt) -> list[str]:
     lines = [f"{count:>12,}  {kind}" for kind, count in receipt.rows.items()]
     if receipt.insights_left:
         ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)
-        lines.append(f"Kept, because they also come from other users' messages: {ids}")
+        lines.append(f"Kept, because they are also based on other users' messages: {ids}")
     if receipt.twins_left:
-        lines.append(f"Duplicates that stay unless you add --twins: {', '.join(receipt.twins_left)}")
+        lines.append(f"Duplicates kept (use --twins to delete them too): {', '.join(receipt.twins_left)}")
     return lines

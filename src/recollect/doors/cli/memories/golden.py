@@ -1,4 +1,4 @@
-"""`recollect golden`: keep the golden set, measure search with it, and draw how that went."""
+"""`recollect golden`: maintain the golden set, measure search with it, and chart the results."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ def add(query: str, expected: Sequence[str], as_json: bool) -> None:
         try:
             ids.append(int(part.strip().removeprefix("insight:")))  # also as `recall` of the MCP door writes it
         except ValueError:
-            raise Invalid(f"--expect takes ids of insights, comma-separated whole numbers, not {part!r}") from None
+            raise Invalid(f"--expect takes comma-separated insight ids (whole numbers), not {part!r}") from None
     (put,) = _put([Entry(query, ids if parts else None)])
     _print_added([put], as_json)
     if as_json or put.change == "added":

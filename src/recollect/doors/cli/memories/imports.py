@@ -31,9 +31,9 @@ async def run(path: Path, namespace: str | None, origin: str | None, user: str |
     if report.refused > len(report.refusals):
         echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
     for kind in sorted(report.added.keys() | report.known.keys()):
-        echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already there  {kind}")
+        echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already present  {kind}")
     echo(
-        f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already there, "
+        f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already present, "
         f"{report.refused:,} rejected."
     )
     if waiting:
@@ -58,7 +58,7 @@ async def _import(engine: Engine, path: Path, namespace: str | None, origin: str
 
 @contextmanager
 def _progress(path: Path) -> Iterator[Progress | None]:
-    """A bar on a terminal; how long standard input will be, nobody knows."""
+    """A bar on a terminal; the length of standard input is unknown."""
     if path == STANDARD or not sys.stderr.isatty():
         yield None
         return

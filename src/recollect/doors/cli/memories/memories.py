@@ -1,4 +1,4 @@
-"""`recollect memories`: shows long-term memories and their history, and brings back one that was superseded."""
+"""`recollect memories`: shows long-term memories and their history, and restores superseded ones."""
 
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, shortened

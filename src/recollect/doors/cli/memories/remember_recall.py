@@ -1,4 +1,4 @@
-"""`recollect remember` and `recollect recall`: one memory in, the memories that answer a question out."""
+"""`recollect remember` and `recollect recall`: store a memory, and find the memories that answer a question."""
 
 import dataclasses
 import re
@@ -16,7 +16,7 @@ from recollect.memory.memories import MemoryScope
 MAX_SHOWN_CHARACTERS = 300
 MAX_SHOWN_REPEATS = 5
 
-KNOWN_ALREADY = "Already known: nothing was added."
+KNOWN_ALREADY = "Already stored: nothing was added."
 
 
 @command
@@ -86,7 +86,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
         if memory.repeats:
             shown = ", ".join(f"{memory.kind}:{repeat}" for repeat in memory.repeats[:MAX_SHOWN_REPEATS])
             more = len(memory.repeats) - MAX_SHOWN_REPEATS
-            echo(Styled(f"     The same: {shown}" + (f" and {more} more" if more > 0 else ""), dim=True))
+            echo(Styled(f"     Duplicates: {shown}" + (f" and {more} more" if more > 0 else ""), dim=True))
         if explain and (explanation := memory.explanation) is not None:
             values = dataclasses.asdict(explanation.parts)
             parts = "  ".join(f"{name} {value:.2f}" for name, value in values.items() if value)
@@ -95,7 +95,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
     if not found.memories:
         echo("Nothing found.")
     if found.pending:
-        echo(f"{found.pending} passage(s) wait to be embedded: run `recollect index --wait`.")
+        echo(f"{found.pending} passage(s) not embedded yet: run `recollect index --wait`.")
     if found.degraded is not None:
         echo(found.degraded)
 

@@ -1,4 +1,4 @@
-"""The trend of the golden test as a picture: a chart of characters for the terminal, and an SVG."""
+"""The trend of the golden test as a chart: in characters for the terminal, and as SVG."""
 
 from collections.abc import Sequence
 from html import escape

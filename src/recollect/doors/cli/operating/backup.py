@@ -1,4 +1,4 @@
-"""`recollect backup` and `recollect restore`: the whole database into one file, and out of it again."""
+"""`recollect backup` and `recollect restore`: the whole database to one file and back."""
 
 import sys
 from collections.abc import Iterator

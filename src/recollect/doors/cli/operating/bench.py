@@ -1,4 +1,4 @@
-"""`recollect bench retrieval`: store a corpus of conversations, ask its questions, write what was recalled."""
+"""`recollect bench retrieval`: store a corpus of conversations, run its questions, write what was recalled."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
                 raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
             ranked = [memory.metadata["turn"] for memory in found.memories if isinstance(memory.metadata, dict)]
             run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")
-    echo(f"Asked {len(asked)} questions in namespace {chosen}; wrote {out}.")
+    echo(f"Ran {len(asked)} questions in namespace {chosen} and wrote {out}.")
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`recollect doctor`: what works, what is missing and how to fix it, in plain words."""
+"""`recollect doctor`: what works, what is missing and how to fix it."""
 
 import asyncio
 import os
@@ -107,7 +107,7 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
         else:
             yield Finding("ok", "isolation", "row-level security applies to this role")
         if missing_steps:
-            text = f"{len(missing_steps)} pending migration(s): the next start applies them, or `recollect migrate`"
+            text = f"{len(missing_steps)} pending migration(s): applied at the next start or by `recollect migrate`"
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
@@ -124,8 +124,9 @@ def _account(home: Path) -> Finding:
         return Finding(
             "note",
             "account",
-            f"you are root, so the server runs as {SHARED}. Any program that runs as {SHARED} can read it. "
-            f"Create an account (`useradd --system {DEDICATED}`), give it {home} (`chown -R`), run Recollect as it.",
+            f"you are root, so the server runs as {SHARED}, and any program running as {SHARED} can read its data. "
+            f"Create an account (`useradd --system {DEDICATED}`), give it {home} (`chown -R`), "
+            "and run Recollect under that account.",
         )
     return Finding("note", "account", "you are root: run Recollect as the account that owns the data instead")
 
@@ -135,7 +136,7 @@ async def _examine_namespace(database: Database, settings: Settings) -> AsyncGen
     async with database.reading(namespace) as db:
         waiting = await CAPABILITIES.passages.waiting(db, MAX_WAITING)
     if waiting:
-        text = f"{waiting:,} passage(s) wait to be embedded; until then only keyword search finds them. "
+        text = f"{waiting:,} passage(s) are waiting to be embedded; until then, only keyword search finds them. "
         yield Finding("note", "index", text + "Run `recollect index --wait`.")
     else:
         yield Finding("ok", "index", "all passages are embedded")
@@ -155,7 +156,7 @@ async def _examine_namespace(database: Database, settings: Settings) -> AsyncGen
     if guarded:
         yield Finding("ok", "keys", f"namespace {namespace!r} requires a key over HTTP")
     elif is_loopback(settings.host):
-        yield Finding("note", "keys", f"none; on loopback ({settings.host}) none is needed")
+        yield Finding("note", "keys", f"none; not needed on loopback ({settings.host})")
     elif await keys.guard_anything(database):
         yield Finding("note", "keys", f"namespace {namespace!r} has none; other namespaces do")
     else:
@@ -200,7 +201,7 @@ def _redis(settings: Settings) -> Finding:
             # An error is an answer too: a server that wants a password says so.
             if connection.recv(1) in (b"+", b"-"):
                 return Finding("ok", "redis", "answers")
-            reason = "it does not speak Redis"
+            reason = "the server there is not Redis"
     except ValueError:
         reason = "malformed URL; it looks like redis://host:6379/0"
     except OSError as problem:

@@ -54,7 +54,7 @@ async def status() -> None:
             role = {state.active: "in use", state.next: "being built"}.get(model, "left over")
             echo(f"{size:>12,}  {model}  ({role})")
         if state.waiting:
-            echo(f"{state.waiting:>12,}  passage(s) wait to be embedded")
+            echo(f"{state.waiting:>12,}  passage(s) waiting to be embedded")
 
 
 async def _embed(engine: Engine, namespace: str, model: str) -> bool:

@@ -11,7 +11,7 @@ async def run(wait: bool) -> None:
         namespace = engine.settings.namespace
         waiting = await engine.indexer.waiting(namespace)
         if not wait or not waiting:
-            echo(f"{waiting:,} passage(s) in namespace {namespace!r} wait to be embedded.")
+            echo(f"{waiting:,} passage(s) waiting to be embedded in namespace {namespace!r}.")
             return
         await indexed(engine.indexer, namespace)
-        echo(f"Done. {await engine.indexer.waiting(namespace):,} passage(s) wait to be embedded.")
+        echo(f"Done. {await engine.indexer.waiting(namespace):,} passage(s) waiting to be embedded.")

@@ -44,5 +44,5 @@ async def revoke(namespace: str | None, key_id: str) -> None:
         await engine.access.revoke(name, key_id)
         is_open = await engine.access.is_open(name)
     if is_open:
-        echo("That was the last key: the namespace is open to every process on this machine again.", err=True)
+        echo("That was the last key: every process on this machine can access the namespace again.", err=True)
     echo(f"Revoked {key_id}.")

@@ -87,7 +87,7 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     rates = ", ".join(f"{_count(count)} in the last {period}" for period, count in report.messages.items())
     yield "new messages", rates
     waiting = f"{'' if indexer.exact else 'more than '}{indexer.waiting:,}"
-    yield "indexer", f"{waiting} passage(s) wait to be embedded, the oldest for {indexer.oldest_seconds:,.0f} s"
+    yield "indexer", f"{waiting} passage(s) waiting to be embedded, the oldest for {indexer.oldest_seconds:,.0f} s"
     yield "giants", f"with their own index: {_owners(report.giants.indexed)}"
     if report.giants.without_index:
         yield "", f"above {THRESHOLD:,} vectors, no index yet: {_owners(report.giants.without_index)}"

@@ -1,4 +1,4 @@
-"""`recollect serve`: the HTTP server, which says where it listens and what to try first."""
+"""`recollect serve`: the HTTP server, which prints its URL and what to try first."""
 
 import asyncio
 import gc
@@ -74,7 +74,7 @@ async def _rehearse(settings: Settings, host: str) -> None:
     try:
         if not is_loopback(host) and not await engine.access.has_keys():
             raise Misconfigured(
-                f"Recollect does not bind to {host} without a key: anyone could read this memory. "
+                f"Recollect does not bind to {host} without a key: anyone could read the memory. "
                 "Create a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
             )
     finally:
@@ -107,9 +107,9 @@ class _AnnouncingServer(uvicorn.Server):
 def _announce(listener: socket.socket, settings: Settings) -> None:
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    echo(f"Recollect listens on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
+    echo(f"Recollect is listening on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
     echo(f"MCP:     {url}{PATH}, for MCP clients")
-    echo(f"Data:    {place(settings)}\nStop it: Ctrl-C")
+    echo(f"Data:    {place(settings)}\nStop:    Ctrl-C")
 
 
 def _listen(host: str, port: int) -> socket.socket:
