@@ -52,7 +52,7 @@ def test_describe_tells_of_the_chosen_toolsets_alone(server: embedded.Lease) -> 
     assert re.findall(r"^  (\w+)", result.stdout, re.M) == CORE
     wrong = run("mcp", "--describe", "--toolsets", "cor")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "There is no toolset 'cor'" in wrong.stderr
+    assert "Unknown toolset 'cor'" in wrong.stderr
 
 
 @pytest.mark.parametrize(

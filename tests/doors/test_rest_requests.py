@@ -1,4 +1,4 @@
-"""What a request may look like: no field that nobody reads, numbers that are numbers, ids with a slash, JSON."""
+"""What a request may look like: no unknown field, numbers that are numbers, ids with a slash, JSON."""
 
 import json
 from collections.abc import AsyncIterator
@@ -36,17 +36,17 @@ async def refused(http: httpx.AsyncClient, method: str, path: str, **request: An
 
 
 UNKNOWN: list[tuple[str, str, dict[str, Any], str]] = [
-    ("POST", "/ltm/memories", MEMORY | {"user": "u"}, "There is no field 'user' here. Did you mean user_id?"),
+    ("POST", "/ltm/memories", MEMORY | {"user": "u"}, "Unknown field 'user'. Did you mean user_id?"),
     ("POST", "/ltm/memories/search", SEARCH | {"category": "fact"}, "Did you mean categories?"),
     ("POST", "/ltm/memories/search", SEARCH | {"top_k": 5}, "Known: user_id, agent_id, session_id, query,"),
-    ("PUT", "/ltm/memories/x", {"data": "Tea.", "text": "Tea."}, "There is no field 'text'"),
-    ("POST", "/stm/s/messages", {"messages": [SAID], "user_id": "u"}, "There is no field 'user_id' here. Known: m"),
-    ("POST", "/stm/s/messages", {"messages": [SAID | {"user_id": "u"}]}, "There is no field 'user_id'"),
+    ("PUT", "/ltm/memories/x", {"data": "Tea.", "text": "Tea."}, "Unknown field 'text'"),
+    ("POST", "/stm/s/messages", {"messages": [SAID], "user_id": "u"}, "Unknown field 'user_id'. Known: m"),
+    ("POST", "/stm/s/messages", {"messages": [SAID | {"user_id": "u"}]}, "Unknown field 'user_id'"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"metdata": {}}]}, "Did you mean metadata?"),
     ("PUT", "/stm/s/config", {"strategie": "sliding_window"}, "Did you mean strategy?"),
-    ("POST", "/users", {"user_id": "anna", "\ud800" + "n" * 1000: 1}, "There is no field '?nnn"),
+    ("POST", "/users", {"user_id": "anna", "\ud800" + "n" * 1000: 1}, "Unknown field '?nnn"),
     ("POST", "/memories/search", USER | {"query": "x", "scope": ["resources"], "topk": 1}, "Did you mean top_k?"),
-    ("POST", "/memories/flush", USER | {"session_id": "chat:1", "wait": True}, "There is no field 'wait'"),
+    ("POST", "/memories/flush", USER | {"session_id": "chat:1", "wait": True}, "Unknown field 'wait'"),
     ("POST", "/resources", USER | {"resource_uri": "a:b", "text": "x", "titel": "y"}, "Did you mean title?"),
 ]
 
@@ -63,7 +63,7 @@ async def test_an_unknown_query_parameter_is_refused_on_every_route_of_memory(ht
     assert "Did you mean user_id?" in await refused(http, "GET", "/ltm/memories?userid=u")
     assert "Did you mean limit?" in await refused(http, "GET", "/stm/s/messages?limits=5")
     assert "Did you mean dry_run?" in await refused(http, "DELETE", "/users/anna?dryrun=true")
-    assert "There are none." in await refused(http, "DELETE", "/stm/s?force=true")
+    assert "None are known." in await refused(http, "DELETE", "/stm/s?force=true")
     assert (await http.get("/health?now")).status_code == 200
 
 

@@ -1,1 +1,1 @@
-"""Doors: they parse, call a flow or a capability, and shape a contract's answer."""
+"""Doors: the interfaces, which parse a request, call a flow or a capability, and build a contract's answer."""

@@ -1,4 +1,4 @@
-"""Who calls over HTTP or stdio: the engine that serves a request, and the namespace the request may see."""
+"""The caller over HTTP or stdio: the engine that serves a request, and the namespace it can access."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The answers of the context-manager contract, which two doors give: its tools and its synchronous service."""
+"""The answers of the context-manager contract, shared by its tools and its synchronous service."""
 
 import json
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Reads a large JSON body in short steps, and refuses one of so many values that it would fill the memory.
 
 The standard decoder holds the interpreter until it has read everything: a quarter of a second for two million numbers,
-seconds for five million empty lists, during which a server answers nobody.
+seconds for five million empty lists, during which a server answers no one.
 """
 
 import json

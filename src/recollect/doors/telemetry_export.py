@@ -1,4 +1,4 @@
-"""Where spans and figures go: to an OTLP collector if the environment names one, and to whoever reads /metrics.
+"""Where spans and figures go: to an OTLP collector if the environment names one, and to clients of /metrics.
 
 The SDK and its exporters are an extra, imported here alone, and only by a server.
 """
@@ -77,7 +77,7 @@ def missing() -> str | None:
     if _Scraped.write is not None:
         return None
     if _disabled():
-        return "This server keeps no metrics, because OTEL_SDK_DISABLED is set: unset it and restart the server"
+        return "Metrics are off, because OTEL_SDK_DISABLED is set: unset it and restart the server"
     return f"Metrics need an extra that is not installed: {INSTALL}, then restart the server"
 
 

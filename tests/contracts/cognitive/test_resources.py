@@ -188,7 +188,7 @@ def test_a_resource_is_read_afresh_each_time(mcp: McpClient, word: str) -> None:
         ("memory://l2-insights?top_k=1001", "top_k"),
         ("memory://l2-insights?top_k=ten", "top_k"),
         ("memory://l2-insights?top_k=", "top_k"),
-        ("memory://l2-insights?top_k=1&top_k=2", "top_k is given twice"),
+        ("memory://l2-insights?top_k=1&top_k=2", "top_k is given more than once"),
         ("memory://l2-insights?query=", "query is empty"),
         ("memory://l2-insights?query=%FF", "query is not valid UTF-8"),
         ("memory://l2-insights?query=%00", "query contains a NUL"),

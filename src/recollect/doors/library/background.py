@@ -1,4 +1,4 @@
-"""One background event loop a process, for callers that are not asynchronous."""
+"""One background event loop per process, for synchronous callers."""
 
 import asyncio
 import atexit
@@ -66,7 +66,7 @@ class _Opened:
             self._thread.start()
             self.loop, self._stop, self.engine = opening.result()
         except BaseException:
-            # Ctrl-C, perhaps: nobody has the engine, so the thread closes it and ends.
+            # Ctrl-C, perhaps: no one has the engine, so the thread closes it and ends.
             if not opening.cancel() and opening.exception() is None:
                 loop, stop, _ = opening.result()
                 loop.call_soon_threadsafe(stop.set)

@@ -1,4 +1,4 @@
-"""How the library door raises storage failures: as the exception that its contract's callers catch."""
+"""Storage failures of the library door, raised as the exception that its contract's callers catch."""
 
 from typing import cast
 

@@ -269,7 +269,7 @@ class MemoryManager:
             named = [(None, item), (SESSION, session_id), (USER, user_id)]
             given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
             if len(given) != 1:
-                raise Invalid("Name one thing to forget: item, session_id or user_id")
+                raise Invalid("Pass exactly one of item, session_id or user_id")
             ((kind, name),) = given
             if not isinstance(name, str):
                 raise Invalid(f"Pass the id of what to forget, not a {type(name).__name__}")
@@ -329,7 +329,7 @@ class MemoryManager:
             task = asyncio.current_task()
             is_cancelled = task is not None and task.cancelling() > 0
             if opening.cancelled() and not is_cancelled:
-                raise Unavailable("The memory was closed while it was being opened: call again") from None
+                raise Unavailable("The MemoryManager was closed while it was opening: try again") from None
             raise
 
 

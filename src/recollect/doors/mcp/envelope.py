@@ -1,4 +1,4 @@
-"""What every MCP message has around it (JSON-RPC 2.0), checked first: the SDK's refusals are dumps of its models."""
+"""The JSON-RPC 2.0 envelope of MCP messages, checked first: the SDK's errors are dumps of its models."""
 
 from typing import Any
 

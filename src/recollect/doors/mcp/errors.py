@@ -1,4 +1,4 @@
-"""How the error categories look to an MCP client: one table, and one sentence for a bad argument."""
+"""The error categories for MCP clients: one table, and one message for an invalid argument."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""One line in the log for each MCP request: what it was, how it ended and how long it took. Nothing of its content."""
+"""One log line for each MCP request: its name, outcome and duration, without its content."""
 
 import logging
 import time

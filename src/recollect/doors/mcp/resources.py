@@ -189,7 +189,7 @@ class MemoryResource:
         for field in filter(None, query.split("&")):
             name, _, value = field.partition("=")
             if name in values:
-                raise Invalid(f"{name} is given twice: give it once")
+                raise Invalid(f"{name} is given more than once: pass it once")
             try:
                 values[name] = unquote_plus(value, errors="strict")
             except UnicodeDecodeError as problem:

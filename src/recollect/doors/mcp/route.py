@@ -1,4 +1,4 @@
-"""MCP at `/mcp` of an HTTP server, loaded beside the first requests: its SDK takes as long as all the rest."""
+"""MCP at `/mcp` of an HTTP server, loaded during the first requests: its SDK loads as slowly as all the rest."""
 
 import asyncio
 import gc
@@ -64,7 +64,7 @@ class LoadedRoute:
                 gc.freeze()  # as at the start of the server: what is loaded stays
                 await stop.wait()
         except Exception as problem:
-            # Whoever asks must hear of it: a future that nobody sets would keep them waiting for ever.
+            # Callers must hear of it: a future that is never set would keep them waiting for ever.
             if not self._app.done():
                 _log.exception("MCP could not be loaded")
                 self._app.set_exception(problem)

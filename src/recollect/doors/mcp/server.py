@@ -34,8 +34,8 @@ MAX_VALUES = 100_000
 NO_LIMIT = sys.maxsize
 
 INSTRUCTIONS = (
-    "Recollect is long-term memory. Before you answer, recall what is known; when you learn something worth keeping, "
-    "store it. What is stored is durable when the call returns, keyword search finds it at once, and semantic search a "
+    "Recollect is long-term memory. Before you answer, recall what is known. When you learn something worth keeping, "
+    "store it. A stored text is durable when the call returns; keyword search finds it at once, semantic search a "
     "moment later."
 )
 
@@ -84,7 +84,7 @@ class RecollectServer(MCPServer[Any]):
                 return [await memory.read(self._caller(context.request_context.request), str(uri), query)]
         if self._memories and address.startswith(resources.SCHEME):
             known = ", ".join(memory.uri for memory in self._memories)
-            missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: there are {known}")
+            missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: available resources are {known}")
             raise resources.refused(str(uri), address, missing)
         return await super().read_resource(uri, context)
 
@@ -99,7 +99,7 @@ class RecollectServer(MCPServer[Any]):
 
 
 EVENTS = "text/event-stream"
-NOT_BY_HAND = f"This address is for MCP clients: give it to one, or ask by POST with the header Accept: {EVENTS}"
+NOT_BY_HAND = f"This URL is for MCP clients: configure it in one, or send a POST with the header Accept: {EVENTS}"
 
 
 def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRoute]:
@@ -124,7 +124,7 @@ def _for_clients(app: ASGIApp) -> ASGIApp:
     """Tell people who open the address by hand what it is: to them, the stream of events would only seem to hang.
 
     Messages are looked through first: the SDK decodes each at once, and a server that decodes millions of values
-    answers nobody meanwhile.
+    answers no one meanwhile.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

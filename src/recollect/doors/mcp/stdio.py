@@ -1,4 +1,4 @@
-"""Answer every line of standard input: the SDK passes over those it cannot read, and their client waits for ever."""
+"""Answers every line of standard input: the SDK skips those it cannot parse, and their client waits for ever."""
 
 import json
 from typing import Any, Self
@@ -8,7 +8,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-NO_BATCHES = "Invalid request: MCP has no batches, so send each message on its own line"
+NO_BATCHES = "Invalid request: MCP does not support batches; send each message on its own line"
 NO_MESSAGE = "Invalid request: this is not a JSON-RPC 2.0 message"
 
 
@@ -51,9 +51,9 @@ class AnsweredLines:
 
 
 def refusal(problem: Exception) -> JSONRPCError | None:
-    """The answer to a line; None if nobody waits for one: the line is blank, or it is an answer itself."""
+    """The answer to a line; None if it needs none: the line is blank, or it is an answer itself."""
     if not isinstance(problem, ValidationError):
-        return _error(None, PARSE_ERROR, "Parse error: this line cannot be read")
+        return _error(None, PARSE_ERROR, "Parse error: invalid line")
     errors = problem.errors(include_url=False)
     if errors[0]["type"] == "json_invalid":
         line = errors[0]["input"]

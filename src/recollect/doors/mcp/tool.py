@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 DEGRADED = "recollect/degraded"
-"""The key in `_meta` under which an answer whose fields a contract fixes says why it could not be asked by meaning."""
+"""The `_meta` key that says why semantic search did not run, for answers whose fields a contract fixes."""
 
 WARNINGS = "recollect/warnings"
 """The key under which such an answer says what its caller should look at."""

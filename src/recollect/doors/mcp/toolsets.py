@@ -20,12 +20,12 @@ def chosen(names: str | None) -> tuple[str, ...]:
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in ALL:
-            raise Invalid(f"There is no toolset {name!r}: choose from {', '.join(ALL)}, separated by commas")
+            raise Invalid(f"Unknown toolset {name!r}: choose from {', '.join(ALL)}, comma-separated")
     return tuple(name for name in ALL if name in wanted)
 
 
 def definitions(names: Sequence[str]) -> list["Definition"]:
-    """The tools of some toolsets. Imported here: whoever only names toolsets need not wait for the SDK."""
+    """The tools of some toolsets. Imported here, so that naming toolsets does not load the SDK."""
     from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, working
 
     toolsets = {

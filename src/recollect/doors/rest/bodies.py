@@ -40,9 +40,9 @@ class Body(BaseModel):
 
 
 def no_such(what: str, name: object, known: Mapping[str, None]) -> str:
-    """A sentence about a name that nobody reads."""
+    """The error message for an unknown name."""
     shown = str(name)[: checks.MAX_SHOWN_CHARACTERS].encode(errors="replace").decode()
-    return f"There is no {what} {shown!r} here. {checks.nearest(shown, known)}"
+    return f"Unknown {what} {shown!r}. {checks.nearest(shown, known)}"
 
 
 def _fault(kind: str, sentence: str) -> PydanticCustomError:
@@ -76,7 +76,7 @@ class ChatEntry(Body):
 
     content: Content = Field(
         None,
-        description="A string, or a list of parts, of which those of type `text` are used; null if the message only "
+        description="A string, or a list of parts (only parts of type `text` are used); null if the message only "
         "calls tools",
         examples=["I prefer dark mode."],
     )
@@ -114,6 +114,6 @@ async def read_json(request: Request) -> Any:
     except UnicodeDecodeError as problem:
         raise Invalid(f"The body is not UTF-8 from byte {problem.start} on: encode it as UTF-8") from problem
     except RecursionError as problem:
-        raise Invalid("The body is nested too deeply: make it flatter") from problem
+        raise Invalid("The body is nested too deeply: flatten it") from problem
     except ValueError as problem:
         raise Invalid(f"The body is not JSON: {checks.json_fault(problem)}") from problem

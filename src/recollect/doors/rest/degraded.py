@@ -1,4 +1,4 @@
-"""How an answer over HTTP says that a model could not be asked: a header, because contracts fix the fields."""
+"""The header that says that a model was unavailable; contracts fix the fields of the body."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ MAX_CHARACTERS = 500
 
 DOCUMENTED: dict[str, Any] = {
     HEADER: {
-        "description": "Present when a model could not be asked, and says why: a text was not embedded, so only "
-        "keyword search finds it, or a memory is stored in the caller's own words",
+        "description": "Present if a model was unavailable, with the reason: a text was not embedded, so only keyword "
+        "search finds it, or a memory was stored verbatim",
         "schema": {"type": "string"},
     }
 }

@@ -1,4 +1,4 @@
-"""How errors look over HTTP: every category has one status, and every answer has the contract's `detail`."""
+"""Errors over HTTP: every category has one status, and every answer has the contract's `detail`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,7 +55,7 @@ class Faults(BaseModel):
 _DESCRIBED: dict[int, tuple[type[BaseModel], str]] = {
     400: (Problem, "The request is not valid HTTP or JSON"),
     401: (Problem, "The key is missing or invalid"),
-    403: (Problem, "Without a key, pages of other sites may not call"),
+    403: (Problem, "Without a key, pages of other origins are not allowed"),
     404: (Problem, "Not found"),
     408: (Problem, "The body did not arrive in time"),
     409: (Problem, "The request conflicts with stored data"),
@@ -96,7 +96,7 @@ def answer(failure: RecollectError) -> JSONResponse:
 
 
 async def _answer(request: Request, failure: Exception) -> JSONResponse:
-    """Faults are told without the input, which may hold a key, and without a place that only says "body"."""
+    """Faults without the input, which may hold a key, and without a place that only says "body"."""
     if isinstance(failure, RecollectError):
         return answer(failure)
     assert isinstance(failure, RequestValidationError)

@@ -17,7 +17,7 @@ from recollect.errors import Invalid
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-# Of a large body; whoever has mended these asks again.
+# Faults shown of a large body; the others show up in the next request.
 MAX_FAULTS = 100
 
 # Left as they are until a route has matched: an encoded slash belongs to an id, a plain one separates ids. With the
@@ -99,7 +99,7 @@ class Route(APIRoute):
                 if name not in known:
                     raise _query_fault("extra_forbidden", name, no_such("query parameter", name, known))
                 if name in seen and name not in repeatable:
-                    raise _query_fault("repeated", name, f"{name} is given more than once: give one value")
+                    raise _query_fault("repeated", name, f"{name} is given more than once: send one value")
                 seen.add(name)
             if model is not None:
                 decoded = await read_json(request)

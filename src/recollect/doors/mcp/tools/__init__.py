@@ -1,1 +1,1 @@
-"""The tools, one module a toolset."""
+"""The tools, one module per toolset."""

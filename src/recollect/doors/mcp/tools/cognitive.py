@@ -1,4 +1,4 @@
-"""The tools of the cognitive-memory contract, but for those of the graph."""
+"""The tools of the cognitive-memory contract, except those for the graph."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ DIGITS = 4
 
 
 class Weights(BaseModel):
-    """What each of the two searches counts."""
+    """Weights of the two searches."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class Weights(BaseModel):
 
 
 class JudgedDocument(BaseModel):
-    """A document for both judges. Results of a search may be handed on as they are, with all their fields."""
+    """A document for both judges. Search results can be passed as they are, with all their fields."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -84,7 +84,7 @@ class HybridResults(BaseModel):
 
 
 class UpdatedWorkingMemory(BaseModel):
-    """What came in and what made room."""
+    """The item added and the item evicted."""
 
     added_id: int
     evicted_id: int | None
@@ -114,7 +114,7 @@ def _is_empty(value: object) -> bool:
 
 
 class DualJudgeScores(BaseModel):
-    """How two judges agree. What the contract does not have is there only when there is something to say."""
+    """How far two judges agree. Fields outside the contract are present only if they have a value."""
 
     query_id: int
     judge1_score: float
@@ -155,7 +155,7 @@ class GoldenTestResults(BaseModel):
 
 
 class Pong(BaseModel):
-    """A sign of life."""
+    """The ping answer."""
 
     response: Literal["pong"] = "pong"
     timestamp: datetime

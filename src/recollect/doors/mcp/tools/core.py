@@ -1,4 +1,4 @@
-"""Three small tools for agents that want little: remember, recall, forget."""
+"""Three small tools for agents: remember, recall, forget."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -17,14 +17,14 @@ MAX_TOP_K = 100
 
 
 class Remembered(BaseModel):
-    """Under which id a text is stored, and whether it was there before."""
+    """The id of the stored text, and whether it was already stored."""
 
     id: str
     existing: bool
 
 
 class RecalledMemory(BaseModel):
-    """One memory, who said it, if anybody did, and the `repeats` that say the same."""
+    """One memory, its speaker, if any, and its duplicates (`repeats`)."""
 
     id: str
     text: str
@@ -44,7 +44,7 @@ class Recalled(BaseModel):
 
 
 class Forgotten(BaseModel):
-    """Rows removed of each kind. Kept: `insights_left`, made from others' words, too, and duplicates, `twins_left`."""
+    """Rows deleted, by kind. Kept: `insights_left`, also based on others' messages, and the duplicates `twins_left`."""
 
     id: str
     rows: dict[str, int]
@@ -58,7 +58,7 @@ async def remember(
     text: Annotated[str, Field(min_length=1, description="Text to remember, in full sentences")],
     metadata: Annotated[dict[str, Any] | None, Field(description="Metadata to store with it")] = None,
 ) -> Remembered:
-    """Store a text permanently, to be found by keyword and semantic search. Returns its id."""
+    """Store a text permanently and make it available to keyword and semantic search. Returns its id."""
     remembered = await caller.engine.remember.text(caller.namespace, text, metadata)
     return Remembered(id=f"document:{remembered.id}", existing=remembered.what == "existing")
 
@@ -69,7 +69,7 @@ async def recall(
     query: Annotated[str, Field(min_length=1, description="Question or keywords")],
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE] = DEFAULT_TOP_K,
 ) -> Recalled:
-    """Search everything that was ever stored for what answers a question, best match first."""
+    """Search everything stored for memories that answer a question, best match first."""
     found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
     memories = [
         RecalledMemory(
@@ -91,11 +91,15 @@ async def forget(
     caller: Caller,
     id: Annotated[  # noqa: A002
         str,
-        Field(min_length=1, description="Id of a memory, as recall shows it; session:ID or user:ID for all of one"),
+        Field(
+            min_length=1,
+            description="Id of a memory, as returned by recall; or session:ID or user:ID for everything in a session "
+            "or of a user",
+        ),
     ],
     twins: Annotated[bool, Field(description="Also remove duplicates")] = False,
 ) -> Forgotten:
-    """Permanently remove one memory, or everything of a session or a user."""
+    """Permanently delete one memory, or everything in a session or of a user."""
     receipt = await caller.engine.forget.item(caller.namespace, id, twins=twins)
     return Forgotten(
         id=receipt.what,

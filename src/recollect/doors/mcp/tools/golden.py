@@ -1,4 +1,4 @@
-"""Tools of our own for the golden set: what hybrid search is measured with, and how judgements become part of it."""
+"""Recollect's own tools for the golden set, which measures hybrid search and which judgements can extend."""
 
 from typing import Annotated, Literal
 
@@ -17,7 +17,7 @@ QueryId = Annotated[int, Field(ge=1, description="Id of a golden query"), WHOLE]
 
 
 class AddedGoldenQuery(BaseModel):
-    """A golden query, and what adding it has changed."""
+    """A golden query, and what adding it changed."""
 
     query_id: int
     expected_ids: list[int]
@@ -26,7 +26,7 @@ class AddedGoldenQuery(BaseModel):
 
 
 class GoldenQuery(BaseModel):
-    """A golden query; one that expects nothing is there to be judged."""
+    """A golden query; one without expected insights is there to be judged."""
 
     query_id: int
     query: str
@@ -42,7 +42,7 @@ class RemovedGoldenQuery(BaseModel):
 
 
 class AcceptedJudgements(BaseModel):
-    """What a golden query expects now, and what became of each judged document."""
+    """The expected insights of a golden query now, and the outcome for each judged document."""
 
     query_id: int
     expected_ids: list[int]
@@ -59,10 +59,10 @@ async def add_golden_query(
     query: Annotated[str, Field(min_length=1, description="Search query")],
     expected_ids: Annotated[
         Annotated[list[Annotated[int, WHOLE]], Field(fail_fast=True)] | None,
-        Field(description="Ids of the insights it should find; if left out, an existing query keeps its own"),
+        Field(description="Ids of the insights it should find; if omitted, an existing query keeps its current ids"),
     ] = None,
 ) -> AddedGoldenQuery:
-    """Add a query to the golden set, or change what it expects. Returns what it expected before."""
+    """Add a query to the golden set, or change its expected insights. Returns the previous ones."""
     (put,) = await caller.engine.golden_test.add(caller.namespace, [Entry(query, expected_ids)])
     return AddedGoldenQuery(
         query_id=put.id, expected_ids=put.expected_ids, change=put.change, expected_before=put.expected_before
@@ -71,7 +71,7 @@ async def add_golden_query(
 
 @TOOLS.tool("List golden queries", READS)
 async def list_golden_queries(caller: Caller) -> list[GoldenQuery]:
-    """List the golden set with what each query expects."""
+    """List the queries of the golden set with their expected insights."""
     return [
         GoldenQuery(
             query_id=each.id, query=each.query, expected_ids=each.expected_ids, query_type=length_of(each.query)
@@ -90,7 +90,7 @@ async def remove_golden_query(caller: Caller, query_id: QueryId) -> RemovedGolde
 @TOOLS.tool("Accept judgements", MERGES)
 async def accept_judgements(caller: Caller, query_id: QueryId) -> AcceptedJudgements:
     """Add the insights that both judges of store_dual_judge_scores found relevant (above 0.5) to a golden query.
-    What it already expects stays."""
+    Insights it already expects are kept."""
     accepted = await caller.engine.ground_truth.accept(caller.namespace, query_id)
     return AcceptedJudgements(
         query_id=query_id,

@@ -32,7 +32,7 @@ class AddedNode(BaseModel):
 
 
 class AddedEdge(BaseModel):
-    """An edge as it is now, and which of its ends came into being with it."""
+    """An edge as it is now, and which of its nodes were created."""
 
     edge_id: int
     source_node_id: int
@@ -76,7 +76,7 @@ class Neighbor(BaseModel):
 
 
 class Neighbors(BaseModel):
-    """What lies around a node; `truncated` is there when there are more neighbours than are listed."""
+    """The neighbours of a node; `truncated` is set if there are more than are listed."""
 
     neighbors: list[Neighbor]
     start_node: str

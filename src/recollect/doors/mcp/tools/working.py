@@ -1,4 +1,4 @@
-"""The one thing that the tools of the cognitive-memory contract cannot do with working memory: archive by hand."""
+"""A tool that the cognitive-memory contract lacks: archive an item of working memory by hand."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ class Archived(BaseModel):
 @TOOLS.tool("Archive working memory", ADDS)
 async def archive_working_memory(
     caller: Caller,
-    id: Annotated[int, Field(ge=1, description="Id of an item of working memory"), WHOLE],  # noqa: A002
+    id: Annotated[int, Field(ge=1, description="Id of a working memory item"), WHOLE],  # noqa: A002
 ) -> Archived:
-    """Move an item that no longer matters from working memory to the archive (memory://stale-memory)."""
+    """Move an item that is no longer relevant from working memory to the archive (memory://stale-memory)."""
     return Archived(id=id, archived_id=await caller.engine.cognition.archive(caller.namespace, id))

@@ -1,4 +1,4 @@
-"""Request bodies: how large one may be, how long it may take, and how little is read before its sender is known."""
+"""Limits of request bodies: size, duration, and how much is read before authentication."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def is_too_large(content_length: str) -> bool:
 
 
 def bounded(receive: Receive) -> Receive:
-    """A body of a size that nobody announced is counted as it comes, and must keep coming."""
+    """A body of unannounced size is counted as it arrives, and must keep coming."""
     received = 0
 
     async def next_part() -> Message:

@@ -1,4 +1,4 @@
-"""Connections: how many there may be, and how long one may wait for its client.
+"""Connections: how many are allowed, and how long one waits for its client.
 
 The server below has no limit of its own: clients that begin requests and never finish them would shut others out.
 """
@@ -158,7 +158,7 @@ class GuardedProtocol(H11Protocol):
             self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever closed it."""
+        """Whichever side closed it."""
         self.guard.remove(self)
         super().connection_lost(exc)
 
@@ -197,7 +197,7 @@ class GuardedProtocol(H11Protocol):
         self.guard.read_on(self)
 
     def drop(self) -> None:
-        """Close it now; nothing is lost, because nothing is under way or nobody reads it."""
+        """Close it now; nothing is lost, because nothing is under way or the client does not read it."""
         self.guard.remove(self)
         self.transport.abort()
 

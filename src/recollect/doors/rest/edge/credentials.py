@@ -1,4 +1,4 @@
-"""The key that a request brings: in one header only. A key that comes another way is refused, never overlooked."""
+"""The key of a request, in one header only. A key sent in another way is rejected, never ignored."""
 
 import re
 
@@ -27,7 +27,7 @@ OTHER_HEADERS = (
 _OUR_KEY = re.compile(rb"(?<![A-Za-z0-9])rk_[0-9a-f]{8}_")
 
 _UNUSABLE = "The header Authorization is invalid: send it once, as Authorization: Bearer KEY"
-_NOT_READ = "is not read here: send the key as the header Authorization: Bearer KEY"
+_NOT_READ = "is not accepted: send the key in the header Authorization: Bearer KEY"
 
 
 def key_in(scope: Scope, headers: Headers) -> str | None:
@@ -41,7 +41,7 @@ def key_in(scope: Scope, headers: Headers) -> str | None:
         if headers.get(name):
             raise AccessDenied(f"The header {name} {_NOT_READ}")
     if _OUR_KEY.search(scope["query_string"]):
-        raise AccessDenied(f"A key in the address {_NOT_READ}")
+        raise AccessDenied(f"A key in the URL {_NOT_READ}")
     for _, value in scope["headers"]:
         if _OUR_KEY.search(value):
             raise AccessDenied(f"A key in another header {_NOT_READ}")

@@ -1,4 +1,4 @@
-"""The gate before every HTTP route, REST and MCP alike: who comes in, into which namespace, with how large a body."""
+"""The gate before every HTTP route, REST and MCP alike: authentication, the namespace, and body limits."""
 
 import asyncio
 import logging
@@ -102,7 +102,7 @@ class Gate:
         except RecollectError as refusal:
             await problems.answer(refusal)(scope, receive, request.answering(send))
         except asyncio.CancelledError:
-            # The server stops and has waited long enough. Nobody above waits for this task but the server.
+            # The server stops and has waited long enough. Only the server waits for this task.
             await request.cut_off(receive, send)
         except ClientDisconnect:
             log.debug("a client disconnected before its request was complete", extra={"request_id": request.id})
@@ -139,7 +139,7 @@ class Gate:
         namespace = self._engine.settings.namespace
         if not self._may_be_open or not await self._engine.access.is_open(namespace):
             raise AccessDenied(
-                "A key is required: send the header Authorization: Bearer KEY (`recollect keys create` makes one)"
+                "A key is required: send the header Authorization: Bearer KEY (create one with `recollect keys create`)"
             )
         for host in headers.getlist("host") or [""]:  # HTTP/1.0 needs none
             if not host_is_loopback(host):
@@ -210,7 +210,7 @@ class _Request:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def tell(self) -> None:
-        """One line in the log. Ids in a path are the caller's own, so the route is told by its pattern."""
+        """One line in the log. Ids in a path are the caller's own, so the route is logged by its pattern."""
         path = getattr(self.scope.get("route"), "path_format", None) or (
             "/mcp" if self.scope["path"] == "/mcp" else None
         )
@@ -235,7 +235,7 @@ class _Request:
 
 
 def _address(scope: Scope) -> str:
-    """How a caller without a key is told from others."""
+    """How callers without a key are told apart."""
     return f"from:{(scope.get('client') or ('unknown',))[0]}"
 
 
@@ -248,4 +248,4 @@ def _not_loopback(status: int, name: str, value: str) -> HTTPException:
 
 
 _STOPPING = "The server is shutting down: try again in a moment"
-_UNEXPECTED = "An unexpected error occurred: the server log has the details, by request id"
+_UNEXPECTED = "An unexpected error occurred: the server log has the details under the request id"

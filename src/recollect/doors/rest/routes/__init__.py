@@ -1,1 +1,1 @@
-"""The routes, one module a contract or purpose."""
+"""The routes, one module per contract or purpose."""

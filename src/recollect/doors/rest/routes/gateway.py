@@ -41,12 +41,12 @@ SessionId = Annotated[
 
 
 class Identified(Body):
-    """Who asks, and in which of the user's apps and projects."""
+    """The user's credentials, app and project."""
 
     user_id: Annotated[Name, Field(examples=["anna"])]
     user_key: Annotated[SecretStr, Field(min_length=1, max_length=MAX_KEY_CHARACTERS, examples=["uk_..."])]
-    app_id: Annotated[Name, Field(description="Memories of another app are not seen")] = gateway.DEFAULT
-    project_id: Annotated[Name, Field(description="Memories of another project are not seen")] = gateway.DEFAULT
+    app_id: Annotated[Name, Field(description="Memories of other apps are not visible")] = gateway.DEFAULT
+    project_id: Annotated[Name, Field(description="Memories of other projects are not visible")] = gateway.DEFAULT
 
 
 MAX_SCOPES = 10
@@ -55,19 +55,19 @@ MAX_SCOPES = 10
 class GatewaySearch(Identified):
     """A query and the scopes to search."""
 
-    query: str = Field(min_length=1, description="The prompt or a question", examples=["When does she like to travel?"])
+    query: str = Field(min_length=1, description="A prompt or question", examples=["When does she like to travel?"])
     scope: list[Literal["current_chat", "resources", "all_user_memory"]] = Field(
         min_length=1,
         max_length=MAX_SCOPES,
         description="One or more of: the chat `chat:<conversation_id>`; the user's resources; "
-        "everything of the user in the app and project",
+        "everything that belongs to the user in the app and project",
         examples=[["current_chat", "resources"]],
     )
     conversation_id: str | None = Field(
         None,
         min_length=1,
         max_length=MAX_CONVERSATION_CHARACTERS,
-        description="Which chat `current_chat` is; needed for that scope only",
+        description="The chat that `current_chat` refers to; required only for that scope",
         examples=["7f3a"],
     )
     top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="Maximum number of results")
@@ -113,7 +113,7 @@ class GatewayAdd(Identified):
 
 
 class GatewayAdded(BaseModel):
-    """How many messages are new; the others were already in the chat, from an earlier attempt."""
+    """The number of new messages; the others were already in the chat, from an earlier attempt."""
 
     session_id: str
     added: int
@@ -122,7 +122,7 @@ class GatewayAdded(BaseModel):
 
 
 class GatewayFlush(Identified):
-    """Which chat to finish."""
+    """The chat to flush."""
 
     session_id: SessionId
 

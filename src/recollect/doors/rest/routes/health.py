@@ -1,4 +1,4 @@
-"""`GET /health`: ok only when whatever is set up answers. `GET /ready`: the same with details, for operators."""
+"""`GET /health`: ok only if every configured service answers. `GET /ready`: the same with details, for operators."""
 
 from typing import Literal
 
@@ -15,19 +15,19 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """Whether the server can serve: ok, or degraded if something other than the database does not answer."""
+    """The server's status: ok, or degraded if a service other than the database does not answer."""
 
     status: Literal["ok", "degraded"] = "ok"
     detail: str | None = Field(None, description="What does not answer; absent if everything does")
 
     @classmethod
     def of(cls, degraded: str | None) -> "Health":
-        """With the sentence of what does not answer."""
+        """With a message naming the service that does not answer."""
         return cls(status="degraded" if degraded else "ok", detail=degraded)
 
 
 class Readiness(Health):
-    """What is running, and how much waits to be embedded."""
+    """Versions and the indexing backlog."""
 
     version: str = Field(examples=["0.1.0"])
     postgres: str = Field(examples=["16.4"])
@@ -36,7 +36,7 @@ class Readiness(Health):
     embedding_model: str | None = Field(
         description="The namespace's embedding model; null if it is not usable here, and only keyword search works"
     )
-    waiting: int = Field(description="Passages of the namespace that wait to be embedded")
+    waiting: int = Field(description="Passages of the namespace waiting to be embedded")
 
 
 @router.get("/health", responses=responses(), openapi_extra=WITHOUT_KEY, response_model_exclude_none=True)
@@ -49,7 +49,7 @@ async def check_health(request: Request) -> Health:
 
 @router.get("/ready", responses=responses())
 async def get_readiness(request: Request) -> Readiness:
-    """Details for operators: what is running and how much waits to be embedded."""
+    """Details for operators: versions and the indexing backlog."""
     caller = calling(request)
     versions = await caller.engine.health()
     embedder = await caller.engine.namespace_models.embedder(caller.namespace)

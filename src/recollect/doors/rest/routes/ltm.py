@@ -59,14 +59,14 @@ Moment = Annotated[
     BeforeValidator(_moment),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
 ]
-SINCE = "Only memories that were stored at this time or later; UTC if it names no time zone"
-UNTIL = "Only memories that were stored at this time or before"
-CATEGORIES = "Only memories of these categories; without it, of all"
+SINCE = "Only memories stored at this time or later; UTC if no time zone is given"
+UNTIL = "Only memories stored at this time or earlier"
+CATEGORIES = "Only memories of these categories; all if omitted"
 METADATA = "Only memories whose metadata contains this"
 
 
 class Scoped(Body):
-    """A request that says whose memories it is about."""
+    """A request with the scope of the memories."""
 
     user_id: Identifier | None = Field(None, description="User scope", examples=["user-42"])
     agent_id: Identifier | None = Field(None, description="Agent scope")
@@ -92,8 +92,8 @@ class MemoryMessage(ChatEntry):
 
     model_config = ConfigDict(extra="ignore")
 
-    role: Identifier = Field(description="Who speaks", examples=["user"])
-    name: Identifier | None = Field(None, description="Who speaks, in place of the role")
+    role: Identifier = Field(description="The role of the speaker", examples=["user"])
+    name: Identifier | None = Field(None, description="The speaker's name, used instead of the role")
 
 
 Remembered = Annotated[
@@ -103,7 +103,7 @@ Remembered = Annotated[
 
 
 class AddMemory(Scoped):
-    """A memory to store: one call makes one memory."""
+    """A memory to store: one call creates one memory."""
 
     messages: Remembered = Field(
         description="Memory content: plain string or chat message format",
@@ -116,7 +116,7 @@ class AddMemory(Scoped):
     recalled: list[str] = Field(
         default_factory=list,
         max_length=MAX_RECALLED,
-        description="Texts or ids of memories in the prompt: a text that only repeats them is not stored again",
+        description="Texts or ids of the memories in the prompt: a text that only repeats them is not stored again",
     )
 
     @field_validator("messages", mode="before")
@@ -159,9 +159,9 @@ class UpdateMemory(Body):
 
 
 class PatchMemory(Body):
-    """What to change of a memory; what is left out, or null, stays."""
+    """What to change in a memory; omitted or null fields are kept."""
 
-    data: str | None = Field(None, description="Another text", examples=["Updated memory content"])
+    data: str | None = Field(None, description="The new text", examples=["Updated memory content"])
     category: Category | None = Field(None, description="Another category")
     metadata: dict[str, Any] | None = Field(
         None,
@@ -172,7 +172,7 @@ class PatchMemory(Body):
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if self.data is None and self.category is None and self.metadata is None:
-            raise ValueError("Nothing to change: give data, category or metadata")
+            raise ValueError("Nothing to change: send data, category or metadata")
         return self
 
 
@@ -188,7 +188,7 @@ class MemoryResponse(BaseModel):
     created_at: datetime = Field(examples=["2025-02-14T12:00:00Z"])
     updated_at: datetime | None = Field(examples=[None])
     score: float | None = Field(None, description="Similarity to the query, from 0 to 1", examples=[None])
-    user_id: str | None = Field(description="Whose it is", examples=["user-42"])
+    user_id: str | None = Field(description="The user it belongs to", examples=["user-42"])
     agent_id: str | None = Field(examples=[None])
     session_id: str | None = Field(examples=[None])
 
@@ -219,23 +219,23 @@ class MemoryResults(BaseModel):
 
 
 class DeletedMemory(BaseModel):
-    """What was deleted, and what it had superseded."""
+    """The deleted memory and the memories it had superseded."""
 
     id: str
     deleted: Literal[True] = True
     superseded: list[str] = Field(
-        description="Memories that it had superseded; they stay superseded until someone undoes that"
+        description="Memories that it had superseded; they stay superseded until you undo that"
     )
     restored: list[str] = Field(description="Memories that were restored (`restore=true`)")
 
 
 class HistoryItem(BaseModel):
-    """One thing that happened to a memory."""
+    """One change to a memory."""
 
     id: str
     memory_id: str
-    old_memory: str | None = Field(description="What it said before; null once the memory is deleted")
-    new_memory: str | None = Field(description="What it said from then on; null once the memory is deleted")
+    old_memory: str | None = Field(description="The previous text; null once the memory is deleted")
+    new_memory: str | None = Field(description="The new text; null once the memory is deleted")
     event: Literal["create", "update", "delete", "supersede", "undo"] = Field(examples=["update"])
     timestamp: datetime
 
@@ -255,7 +255,7 @@ class HistoryItem(BaseModel):
 
 
 class MemoryHistory(BaseModel):
-    """Everything that happened to a memory, in order."""
+    """All changes to a memory, in order."""
 
     entries: list[HistoryItem]
 
@@ -284,8 +284,8 @@ def _header(description: str) -> dict[str, Any]:
         200: {
             "headers": {
                 OUTCOME: _header(
-                    "created; existing (its scope has it already); merged (it has, and got new metadata); "
-                    "echo (it only repeats `recalled`)"
+                    "created; existing (already stored in this scope); merged (already stored, new metadata merged); "
+                    "echo (the text only repeats `recalled`)"
                 ),
                 SUPERSEDED: _header("Ids of the memories that this one replaced, separated by commas"),
             }
@@ -365,7 +365,7 @@ async def update_memory(request: Request, memory_id: str, body: UpdateMemory, re
 
 @router.patch("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
 async def patch_memory(request: Request, memory_id: str, body: PatchMemory, response: Response) -> MemoryResponse:
-    """Change a memory's content, category or metadata; what is left out stays."""
+    """Change a memory's content, category or metadata; omitted fields are kept."""
     caller = calling(request)
     change = Change(body.data, body.category, body.metadata)
     return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, change))
@@ -377,7 +377,7 @@ async def delete_memory(
     memory_id: str,
     restore: Annotated[bool, Query(description="Restore the memories that this one had superseded")] = False,
 ) -> DeletedMemory:
-    """Delete a memory. Its history stays, without the texts."""
+    """Delete a memory. Its history is kept, without the texts."""
     caller = calling(request)
     deleted = await caller.engine.memories.delete(caller.namespace, memory_id, restore=restore)
     return DeletedMemory(
@@ -389,7 +389,7 @@ async def delete_memory(
 
 @router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
 async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
-    """Restore a memory that a newer one superseded; the newer one stays, too."""
+    """Restore a memory that a newer one superseded; the newer one is kept."""
     caller = calling(request)
     return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
 

@@ -1,4 +1,4 @@
-"""`GET /metrics`: the figures of this process for Prometheus, behind the same gate as everything."""
+"""`GET /metrics`: the metrics of this process for Prometheus, behind the same gate as every route."""
 
 from fastapi import APIRouter, HTTPException, Request, Response
 

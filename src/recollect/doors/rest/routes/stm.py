@@ -32,11 +32,11 @@ MAX_MESSAGES = 10_000
 
 
 class NewMessage(ChatEntry):
-    """One message to add. An assistant's message without text, which only calls tools, is not added."""
+    """One message to add. An assistant message that only calls tools is not added."""
 
     passed_over = frozenset({"name", "tool_calls", "function_call", "refusal", "annotations", "audio"})
 
-    role: Role = Field(description="Who says it")
+    role: Role = Field(description="The role of the speaker")
     metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
 
     def line(self, number: int) -> Line | None:
@@ -69,14 +69,14 @@ class NewMessages(Body):
     messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
 
     def lines(self) -> Iterator[Line]:
-        """The messages that have something to say."""
+        """The messages with text."""
         for number, message in enumerate(self.messages):
             if line := message.line(number):
                 yield line
 
 
 class BufferedMessage(BaseModel):
-    """A message in the buffer, or the summary of some."""
+    """A message in the buffer, or a summary of messages."""
 
     id: str = Field(examples=["0198b2a6-6a35-7c7e-9f6e-2f1f5d1c9a51"])
     role: Role = Field(examples=["user"])
@@ -114,7 +114,7 @@ class SessionMessages(BaseModel):
 
 
 class ContextWindow(BaseModel):
-    """What the session's strategy leaves of its buffer."""
+    """The messages that the session's strategy keeps."""
 
     session_id: str = Field(examples=["abc123"])
     messages: list[BufferedMessage]
@@ -123,14 +123,14 @@ class ContextWindow(BaseModel):
 
 
 class DeletedSession(BaseModel):
-    """Whether there was something to delete."""
+    """Whether the session existed and was deleted."""
 
     session_id: str = Field(examples=["abc123"])
     deleted: bool = Field(examples=[True])
 
 
 class SessionConfig(Body):
-    """What a session sets for itself; null, or left out, follows the deployment's default."""
+    """The session's own configuration; null or omitted values use the deployment's defaults."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"strategy": "token_threshold", "max_messages": 100, "max_tokens": 4000}]}
@@ -150,7 +150,7 @@ class ConfiguredSession(BaseModel):
 
 @router.post("/{session_id}/messages", summary="Add messages")
 async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> AddedMessages:
-    """Add messages to a session's buffer; a session begins with its first message."""
+    """Add messages to a session's buffer; the first message creates the session."""
     caller = calling(request)
     stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.lines()))
     messages = await in_steps(map(BufferedMessage.of, stored))
@@ -166,7 +166,7 @@ async def get_messages(
         Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all if not given"),
     ] = None,
 ) -> SessionMessages:
-    """Retrieve messages from a session, oldest first: what compaction left, whatever the strategy."""
+    """Retrieve messages from a session, oldest first: those not compacted yet, whatever the strategy."""
     caller = calling(request)
     found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
     return SessionMessages(session_id=session_id, messages=await in_steps(map(BufferedMessage.of, found)))
@@ -200,7 +200,7 @@ async def delete_session(request: Request, session_id: SessionId) -> DeletedSess
 
 @router.put("/{session_id}/config", summary="Configure a session")
 async def configure_session(request: Request, session_id: SessionId, body: SessionConfig) -> ConfiguredSession:
-    """Set per-session strategy configuration; it replaces what was set before."""
+    """Set per-session strategy configuration; this replaces the session's previous configuration."""
     caller = calling(request)
     config = WindowConfig(body.strategy, body.max_messages, body.max_tokens)
     await caller.engine.windows.configure(caller.namespace, session_id, config)

@@ -1,4 +1,4 @@
-"""`/users`: a key for a user of the gateway, and everything of one user forgotten for good."""
+"""`/users`: keys for gateway users, and permanent deletion of a user's data."""
 
 from datetime import datetime
 from typing import Annotated
@@ -42,7 +42,7 @@ class ForgottenUser(BaseModel):
     forgotten: bool = Field(description="False if this was a dry run")
     rows: dict[str, int] = Field(examples=[{"messages": 120, "passages": 131, "sessions": 4}])
     insights_left: list[int] = Field(
-        description="Insights that are kept, because they also come from other users' messages"
+        description="Insights kept because they are also based on other users' messages"
     )
 
 
