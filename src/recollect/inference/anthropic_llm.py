@@ -1,4 +1,4 @@
-"""Anthropic's messages as a writer."""
+"""The LLM protocol over Anthropic's messages API."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AnthropicWriter:
             prompt.namespace, prompt.feature, most, seconds, lambda: self._request(client, prompt, options)
         )
         if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
+            raise LimitReached(f"The answer from {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
         text = "".join(block.text for block in message.content if block.type == "text")
         if message.stop_reason == "refusal" or not text:
             raise Unavailable(f"{self.model_id} declined to answer")

@@ -1,4 +1,4 @@
-"""What can go wrong with a provider, in our own words; nothing here repeats a key or what was sent."""
+"""Failures of a provider, with messages that contain neither keys nor request contents."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ class Transient(Unavailable):
 
 
 class Unreachable(Transient):
-    """Nobody listens there, which is known at once."""
+    """No server listens there, which is known at once."""
 
 
 class Silent(Transient):
@@ -43,7 +43,7 @@ class NoUsableKey(Misconfigured):
 
 
 FAILURES = (LimitReached, Misconfigured, Unavailable)
-"""What asking a model may fail with; whoever can do without it goes on, and says so."""
+"""What calling a model may fail with; callers that can do without it go on, and say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Provider:
 
     def unreachable(self, category: type[Transient] = Transient, *, perhaps_billed: bool = False) -> Transient:
         return category(
-            f"{self.name} cannot be reached. Try again later; is {self.url_setting} right, if it is set?",
+            f"Cannot reach {self.name}. Try again later, and check {self.url_setting} if it is set.",
             perhaps_billed=perhaps_billed,
         )
 
@@ -74,24 +74,23 @@ class Provider:
 
     def unreadable(self) -> Transient:
         return Transient(
-            f"{self.name} sent an answer that cannot be read. Try again later; is {self.url_setting} right, if it is "
-            "set?",
+            f"{self.name} sent an invalid answer. Try again later, and check {self.url_setting} if it is set.",
             perhaps_billed=True,
         )
 
     def status(self, code: int, headers: Mapping[str, str], said: str, key: str) -> RecollectError:
         """The error for a status that is not success; `said` is the provider's own sentence."""
         if code in (401, 403):
-            return NoUsableKey(f"{self.name} does not accept the API key ({code}): check {self.key_setting}")
+            return NoUsableKey(f"{self.name} rejected the API key ({code}): check {self.key_setting}")
         said = said.replace(key, "***")[:_MOST_SAID]
         if code == 429 and "insufficient_quota" in said:
             return LimitReached(f"The account at {self.name} has no quota left. Add credit there, or use another key.")
         if code in _MAY_PASS or code >= 500:
             pause = _pause(headers)
             category = Transient if code != 429 and pause is None else Throttled
-            return category(f"{self.name} cannot answer now ({code}): {said}", retry_after=pause)
+            return category(f"{self.name} is unavailable ({code}): {said}", retry_after=pause)
         if code == 404:
-            return Misconfigured(f"{self.name} does not know the model or address (404): {said}")
+            return Misconfigured(f"{self.name} does not know the model or URL (404): {said}")
         if code == 413:
             return LimitReached(f"The text is too long for {self.name} (413): {said}")
         return Refused(f"{self.name} refused the request ({code}): {said}")

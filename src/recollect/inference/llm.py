@@ -1,4 +1,4 @@
-"""The LLM protocol: what the rest of Recollect asks of a model that writes text, whoever provides it."""
+"""The LLM protocol: what the rest of Recollect needs from a model that writes text, whatever its provider."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class WrittenLlm:
                 return _parsed(await self._shaped(again, schema), shape)
             except ValidationError as problem:
                 raise Unavailable(
-                    f"{self.model_id} answered twice in an invalid form ({_fault(problem)}). "
+                    f"{self.model_id} returned an invalid answer twice ({_fault(problem)}). "
                     "Try again, or choose another model."
                 ) from None
 

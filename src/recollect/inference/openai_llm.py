@@ -1,4 +1,4 @@
-"""OpenAI's chat completions as a writer; any server that speaks them will do."""
+"""The LLM protocol over OpenAI's chat completions API, or any compatible server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OpenAiWriter:
         )
         choice = completion.choices[0]
         if choice.finish_reason == "length":
-            raise LimitReached(f"The answer of {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
+            raise LimitReached(f"The answer from {self.model_id} was cut off at {prompt.max_tokens:,} tokens")
         if not choice.message.content:
             raise Unavailable(f"{self.model_id} declined to answer")
         return choice.message.content

@@ -1,4 +1,4 @@
-"""Providers: builds what talks to OpenAI and Anthropic, with one guard for each model however many use it."""
+"""Providers: builds the clients of OpenAI and Anthropic, with one shared guard per model."""
 
 import re
 from urllib.parse import urlsplit

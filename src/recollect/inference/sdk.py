@@ -1,4 +1,4 @@
-"""The providers' SDKs: generated from one mould, down to the names of their errors, so that one piece serves both."""
+"""The providers' SDKs, which share a generator and the names of their errors, so that one class serves both."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ class Sdk:
         self._client: Any = None
 
     async def client(self) -> Any:
-        """Raises Misconfigured without the package or a key. Importing takes a second, and nobody else waits for it."""
+        """Raises Misconfigured without the package or a key. Importing takes a second and blocks no other caller."""
         if self._client is None:
             options = self._account.client_options()
             try:

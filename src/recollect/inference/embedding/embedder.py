@@ -1,4 +1,4 @@
-"""The embedder protocol: what the rest of Recollect asks of any model that turns text into vectors."""
+"""The embedder protocol: what the rest of Recollect needs from a model that turns text into vectors."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Embedders:
             return OPENAI.without_key()
         return Misconfigured(
             f"The embedding model {model_id} is not installed here: set RECOLLECT_EMBEDDING_MODEL_PATH to its file, "
-            "or move to another with `recollect embeddings switch`"
+            "or switch to another with `recollect embeddings switch`"
         )
 
     def require(self, name: str, namespace: str) -> Embedder:

@@ -216,8 +216,8 @@ class _Network:
             raise Misconfigured(f"The embedding model {file.path} cannot be run: {file.remedy}") from problem
         if trial.shape != (DIMENSIONS,):
             raise Misconfigured(
-                f"The embedding model {file.path} makes vectors of {trial.size} numbers instead of {DIMENSIONS}: "
-                f"{file.remedy}"
+                f"The embedding model {file.path} produces vectors with {trial.size} dimensions instead of "
+                f"{DIMENSIONS}: {file.remedy}"
             )
         return network
 

@@ -1,4 +1,4 @@
-"""OpenAI's embeddings: an alternative to the local model, for those who may send their memories out."""
+"""OpenAI's embeddings: an alternative to the local model, for deployments that may send memories to OpenAI."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Patience:
     one_try: float
 
 
-# Whoever searches waits, and words can answer; an answer that is late is often quick when it is asked for again.
+# A search waits, and keyword search can answer; a late answer is often quick on a second try.
 QUERY = Patience(seconds=3.0, one_try=1.2)
 
-# Whoever indexes keeps others from deleting meanwhile.
+# Indexing keeps others from deleting meanwhile.
 DOCUMENTS = Patience(seconds=25.0, one_try=20.0)
 
 

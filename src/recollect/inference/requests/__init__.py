@@ -1,1 +1,1 @@
-"""How a provider is asked: politely, in turn, within the budget."""
+"""How a provider is called: rate-limited, in turn, within the budget."""

@@ -15,11 +15,11 @@ State = Literal["closed", "open", "half-open"]
 
 
 class Breaker:
-    """Closed, it lets everyone through; open, nobody; half-open, one, whose luck decides.
+    """Closed, it lets all requests through; open, none; half-open, one, whose outcome decides.
 
     A request that was let in keeps its retries, whatever happens to the circuit meanwhile. Only failures of the
-    provider count: one that asks us to wait is there, and so is one that refuses a request. Silence costs whoever asks
-    the most time, so that less of it may be enough to open.
+    provider count: one that asks us to wait is there, and so is one that refuses a request. Silence costs
+    callers the most time, so that less of it may be enough to open.
     """
 
     def __init__(self, name: str, clock: Clock, silences_to_open: int = FAILURES_TO_OPEN) -> None:
@@ -48,7 +48,7 @@ class Breaker:
         if trying:
             if self._left() > 0 or self._trying:
                 raise Unavailable(
-                    f"{self._name} failed {self._failures} times in a row and is not asked for now. "
+                    f"{self._name} failed {self._failures} times in a row and is skipped for now. "
                     f"Try again in {max(self._left(), 1.0):.0f} s."
                 )
             self._trying = True

@@ -1,4 +1,4 @@
-"""Guard: everything between us and a provider's model, so that it is asked politely and within the budget."""
+"""Guard: everything between us and a provider's model: rate limits, retries and the budget."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

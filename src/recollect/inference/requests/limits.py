@@ -1,4 +1,4 @@
-"""Limits on how fast and how often at once a model is asked, shared by all processes, and the clock to wait by."""
+"""Limits on the rate and concurrency of calls to a model, shared by all processes, and the clock to wait by."""
 
 import asyncio
 import itertools
@@ -87,7 +87,7 @@ class Pace:
 
     @asynccontextmanager
     async def turn(self, namespace: str, arrival: int, within: float) -> AsyncIterator[None]:
-        """Wait for a turn and hold it; only the first in the queue asks for one, so nobody takes turns in advance."""
+        """Wait for a turn and hold it; only the first in the queue asks for one, so that none are taken in advance."""
         async with self._queue.front(namespace, arrival):
             await self._room.acquire()
             try:
@@ -122,9 +122,9 @@ class Pace:
         return turn
 
     async def _end(self, turn: Turn) -> None:
-        """Whoever is cancelled ends its turn all the same."""
+        """A cancelled caller ends its turn all the same."""
         await asyncio.shield(self._ended(turn))
 
     async def _ended(self, turn: Turn) -> None:
-        with suppress(Unavailable):  # a turn that nobody ends expires
+        with suppress(Unavailable):  # a turn that is not ended expires
             await self._turns.end(turn)
