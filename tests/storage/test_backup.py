@@ -184,7 +184,7 @@ async def test_a_table_that_is_never_free_is_named_and_one_that_becomes_free_is_
         await say(engine, namespace, "before")
         async with engine.database.transaction(namespace) as reader:
             await engine.capabilities.log.recent(reader, "talk", 1)
-            with pytest.raises(Unavailable, match="table messages was in use"):
+            with pytest.raises(Unavailable, match="table messages was locked"):
                 await back_up(engine.database, tmp_path / "b")
             assert not list(tmp_path.iterdir())
             monkeypatch.setattr(backup, "LOCK_MILLISECONDS", (1,) * 1_000)
@@ -262,14 +262,14 @@ async def test_a_whole_file_that_cannot_be_restored_is_refused_and_leaves_nothin
     with writing(tmp_path / "none", overwrite=False) as file:
         file.finish(manifest.model_copy(update={"tables": []}))
     async with connected(other_place) as database:
-        with pytest.raises(Misconfigured, match="schema version 9000, newer than this Recollect"):
+        with pytest.raises(Misconfigured, match="schema version 9000, but this version of Recollect supports up to"):
             await restore(database, tmp_path / "newer")
         with pytest.raises(Invalid, match="does not have the tables of schema version"):
             await restore(database, tmp_path / "none")
-        with pytest.raises(Invalid, match=r"counts ids of nowhere\.id, which its schema version does not have"):
+        with pytest.raises(Invalid, match=r"has an id counter for nowhere\.id, which does not exist"):
             await restore(database, tmp_path / "counts")
         # A message of a session that is not there.
-        with pytest.raises(Conflict, match="refers to something that is not stored here"):
+        with pytest.raises(Conflict, match="refers to a record that does not exist"):
             await restore(database, tmp_path / "torn")
     assert await contents(server, other_place) == {}
 

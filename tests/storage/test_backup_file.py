@@ -123,7 +123,7 @@ def test_a_row_longer_than_any_row_can_be_is_refused(tmp_path: Path, monkeypatch
 
 def test_a_file_of_another_format_names_the_version_that_made_it(tmp_path: Path) -> None:
     write(tmp_path / "b", format=FORMAT + 1, recollect="7.0")
-    with pytest.raises(Misconfigured, match=r"use the Recollect, 7\.0"):
+    with pytest.raises(Misconfigured, match=r"use Recollect 7\.0"):
         read(tmp_path / "b")
 
 

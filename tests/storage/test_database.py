@@ -102,7 +102,7 @@ async def test_a_statement_that_takes_too_long_is_unavailable(settings: Settings
 
 
 async def test_an_error_of_the_data_is_invalid_and_its_note_names_the_statement(engine: Engine, namespace: str) -> None:
-    with pytest.raises(Invalid, match=r"a value that was given: division by zero") as caught:
+    with pytest.raises(Invalid, match=r"a value in the request: division by zero") as caught:
         async with engine.database.reading(namespace) as db:
             await db.all(BAD_NUMBER, number=0)
     assert caught.value.__notes__ == ["In the statement test.bad"]

@@ -1,4 +1,4 @@
-"""Buffers: ordered items in Redis or Valkey, one sorted set a buffer; the only code that talks to Redis."""
+"""Buffers: ordered items in Redis or Valkey, one sorted set per buffer; the only code that talks to Redis."""
 
 import asyncio
 import logging

@@ -15,7 +15,7 @@ _CREATED = re.compile(r"^create table (\w+)", re.M)
 # What they hold is of the moment: it is not kept, and counts for nothing.
 _UNLOGGED = re.compile(r"^create unlogged table (\w+)", re.M)
 
-# The server writes the statements itself, and quotes the names. Generated columns are left out: nobody may write them.
+# The server writes the statements itself, and quotes the names. Generated columns are omitted: they cannot be written.
 # Namespaces are found by steps from one to the next through the primary key, which leads with them.
 _TABLES = """
 select c.relname as name, c.oid::regclass::text as quoted,

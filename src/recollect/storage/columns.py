@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from recollect.storage.database import Database
 
-# Ids that are given out anew stay this far from those that were brought along, so that whoever takes some at this very
-# moment does not meet them.
+# New ids start this far after imported ones, so that ids taken at this very moment do not collide with them.
 MARGIN = 1000
 
 _COLUMNS = """

@@ -10,7 +10,7 @@ from recollect.storage.sql import Query
 # Rows that leave in one transaction: it takes a fraction of a second, whatever the size of the namespace.
 ERASED_AT_ONCE = 5_000
 
-# Without a key a namespace is open to whoever is on the machine, so keys go when there is nothing left to see.
+# Without a key a namespace is open to everyone on the machine, so keys go when there is nothing left to see.
 _LAST = "api_keys"
 
 # The server writes the statements itself, and quotes the names.
@@ -53,7 +53,7 @@ async def sizes(database: Database, namespace: str) -> dict[str, int]:
 async def erase(database: Database, namespace: str, gone: Callable[[str, int], None]) -> bool:
     """Go once through all tables; tells how many rows of a table went, after each commit. False if there were none.
 
-    Whoever is interrupted may begin again. What others write meanwhile is left for the next time.
+    An interrupted call can be repeated. What others write meanwhile is left for the next time.
     """
     found = False
     for table in await _tables(database):

@@ -1,4 +1,4 @@
-"""Database failures in our own words: the one place that knows PostgreSQL's error classes."""
+"""Database failures as our own errors: the one place that knows PostgreSQL's error classes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ _BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
 
 # What a caller can act on; which statement it was is in the note of the error, for tracebacks.
 _PLAIN = {
-    "23503": "A record of {table} refers to something that is not stored here",
-    "23505": "Another record of {table} already has this place",
+    "23503": "A record in {table} refers to a record that does not exist",
+    "23505": "Another record in {table} already has this key",
 }
 
 
@@ -35,18 +35,18 @@ def translated(what: str) -> Iterator[None]:
     except asyncpg.PostgresError as problem:
         category = _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
         if problem.sqlstate in _PLAIN:
-            sentence = _PLAIN[problem.sqlstate].format(table=problem.table_name or "this kind")
+            sentence = _PLAIN[problem.sqlstate].format(table=problem.table_name or "this table")
         elif category is Invalid:
-            sentence = f"The database cannot store a value that was given: {problem.args[0]} ({problem.sqlstate})"
+            sentence = f"The database cannot store a value in the request: {problem.args[0]} ({problem.sqlstate})"
         else:
             reason = problem.args[0] if problem.args else "no reason given"
-            sentence = f"The database refused {what}: {reason} ({problem.sqlstate})"
+            sentence = f"The database rejected {what}: {reason} ({problem.sqlstate})"
         failure = category(sentence)
         failure.add_note(f"In the statement {what}")
         raise failure from problem
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         if isinstance(problem, ValueError):
-            raise Invalid(f"The database cannot store a value that was given: {problem}") from problem
+            raise Invalid(f"The database cannot store a value in the request: {problem}") from problem
         raise Unavailable(f"The database connection was lost ({what}). Try again.") from problem
     except TimeoutError as problem:
         raise Unavailable(
@@ -55,5 +55,5 @@ def translated(what: str) -> Iterator[None]:
     except OSError as problem:
         reason = problem.strerror or str(problem) or type(problem).__name__
         raise Unavailable(
-            f"The database cannot be reached: {reason}. Is it running, and is RECOLLECT_DATABASE_URL right?"
+            f"The database cannot be reached: {reason}. Check that it is running and that RECOLLECT_DATABASE_URL is correct."
         ) from problem

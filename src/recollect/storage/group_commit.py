@@ -1,4 +1,4 @@
-"""Group commit: writes that arrive at the same time share one transaction, and each caller hears of its own."""
+"""Group commit: writes that arrive at the same time share one transaction, and each caller gets its own result."""
 
 import asyncio
 from collections import deque
@@ -81,7 +81,7 @@ class GroupCommit(Generic[Item, Result]):
             if queue.drains == 0:
                 del self._queues[namespace]
                 for waiting in queue.waiting:
-                    _answer(waiting, Unavailable("Writing stopped before this was stored: try again"))
+                    _answer(waiting, Unavailable("The write was interrupted before it was stored: try again"))
 
     async def _commit(self, namespace: str, batch: list[_Waiting[Item, Result]]) -> None:
         try:

@@ -133,8 +133,8 @@ async def pending(database: Database) -> list[Migration]:
     newest = known[-1].version
     if applied > newest:
         raise Misconfigured(
-            f"The database is at schema version {applied}, newer than this Recollect, which knows {newest}. "
-            "Upgrade Recollect here, or use another database."
+            f"The database has schema version {applied}, but this version of Recollect supports up to {newest}. "
+            "Upgrade Recollect, or use another database."
         )
     return [migration for migration in known if migration.version > applied]
 

@@ -47,7 +47,7 @@ class Queries:
         class _Sql(Queries, file="log.sql"):
             append: Query
 
-    A declared name without a block, or a block that nobody declared, fails at import.
+    A declared name without a block, or an undeclared block, fails at import.
     """
 
     file: ClassVar[str]
@@ -60,7 +60,7 @@ class Queries:
         if unknown := declared - blocks.keys():
             raise ImportError(f"{file} has no block named {', '.join(sorted(unknown))}")
         if unused := blocks.keys() - declared:
-            raise ImportError(f"{file} has blocks that nobody declares: {', '.join(sorted(unused))}")
+            raise ImportError(f"{file} has undeclared blocks: {', '.join(sorted(unused))}")
         for name, text in blocks.items():
             setattr(cls, name, Query.named(f"{path.stem}.{name}", text))
 

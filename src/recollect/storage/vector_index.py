@@ -9,7 +9,7 @@ from recollect.storage.database import Connection, Database
 
 PREFIX = "giant_"
 
-# Millions of vectors take long, and nobody waits; asyncpg knows no "for ever".
+# Millions of vectors take long, and no caller waits; asyncpg knows no "for ever".
 _BUILD_SECONDS = 7 * 24 * 3600.0
 
 # Before a build that met another one is tried again, in seconds.
@@ -48,7 +48,7 @@ def name_for(namespace: str, model: str, owner: str | None, watermark: int) -> s
 async def create(
     database: Database, name: str, namespace: str, model: str, dimensions: int, owner: str | None, watermark: int
 ) -> None:
-    """Build an index; takes minutes for millions of vectors, and nobody waits for it.
+    """Build an index; takes minutes for millions of vectors, and no caller waits for it.
 
     Two builds on one table wait for each other, and PostgreSQL ends one of them as a deadlock: that one tries again.
     """
@@ -69,7 +69,7 @@ async def _build(connection: Connection, statement: str) -> None:
 
 
 async def drop(database: Database, name: str) -> None:
-    """Remove an index that nobody uses any more."""
+    """Remove an index that is no longer used."""
     async with database.alone() as connection:
         await _build(connection, await connection.fetchval(_DROP, name))
 

@@ -1,1 +1,1 @@
-"""Backup: the whole database in one file, and out of it again."""
+"""Backup: the whole database to one file and back."""

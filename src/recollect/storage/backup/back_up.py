@@ -47,7 +47,7 @@ async def back_up(
             await connection.execute(_PLAIN_TEXT)
             schema_version = await connection.fetchval("select max(version) from recollect_migrations")
             tables = await catalogue.tables(connection)
-            # All of them first: from here on we hold locks that nobody minds, and need no others.
+            # All of them first: from here on we hold locks that block no one, and need no others.
             namespaces = {table.name: await _namespaces(connection, table) for table in tables if table.guarded}
             total = sum(table.estimate for table in tables)
             entries = [
@@ -72,7 +72,7 @@ async def back_up(
 async def _namespaces(connection: Connection, table: Table) -> list[str]:
     """Who has rows in a table. Its owner may look past row-level security for the moment that this takes.
 
-    The change is rolled back at once and nobody else ever sees it: for others the table is only locked for that moment.
+    The change is rolled back at once and no one else ever sees it: the table is only locked for that moment.
     """
     for patience in LOCK_MILLISECONDS:
         moment = connection.transaction()
@@ -87,7 +87,7 @@ async def _namespaces(connection: Connection, table: Table) -> list[str]:
             await moment.rollback()
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
     raise Unavailable(
-        f"The table {table.name} was in use without a pause, so its namespaces could not be listed: "
+        f"The table {table.name} was locked the whole time, so its namespaces could not be listed: "
         "try again when no long statement, such as another backup, is running"
     )
 

@@ -18,7 +18,7 @@ from recollect.errors import Conflict, Invalid, Misconfigured
 FORMAT = 1
 MANIFEST = "manifest.json"
 
-# Whoever reads the file reads everybody's memory.
+# A reader of the file can read all memories.
 PRIVATE = 0o600
 
 # Most of a backup are vectors as text: level 3 leaves 35 % of them, and level 6 30 % at a fifth of the speed.
@@ -171,11 +171,11 @@ def reading(path: Path) -> Iterator[BackupReader]:
             reader = BackupReader(archive, Manifest.model_validate_json(content))
             if reader.manifest.format != FORMAT:
                 raise Misconfigured(
-                    f"{path} has format {reader.manifest.format} and this Recollect knows {FORMAT}: use the Recollect, "
-                    f"{reader.manifest.recollect}, that made it, or a newer one"
+                    f"{path} has backup format {reader.manifest.format}, but this version of Recollect reads {FORMAT}: "
+                    f"use Recollect {reader.manifest.recollect}, which wrote it, or a newer version"
                 )
             whole = all(_digest(reader, table.name) == table.sha256 for table in reader.manifest.tables)
-        # What zipfile raises when it meets bytes that nobody wrote depends on where they are.
+        # What zipfile raises on damaged bytes depends on where they are.
         except (zipfile.BadZipFile, zlib.error, ValidationError, EOFError, KeyError, ValueError, OSError) as problem:
             raise _damaged(path) from problem
         except (NotImplementedError, RuntimeError) as problem:
@@ -186,7 +186,7 @@ def reading(path: Path) -> Iterator[BackupReader]:
 
 
 def _damaged(path: Path) -> Invalid:
-    return Invalid(f"{path} is not a complete Recollect backup: it is damaged, cut off or something else")
+    return Invalid(f"{path} is not a complete Recollect backup: it is damaged, truncated or not a backup")
 
 
 def _digest(reader: BackupReader, table: str) -> str:

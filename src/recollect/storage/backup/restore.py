@@ -1,4 +1,4 @@
-"""Restores a backup into an empty database: all of it in one transaction, or nothing."""
+"""Restores a backup into an empty database: in one transaction, completely or not at all."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ async def restore(database: Database, path: Path, progress: Progress | None = No
         known = migrate.migrations()
         if manifest.schema_version > known[-1].version:
             raise Misconfigured(
-                f"{path} is of schema version {manifest.schema_version}, newer than this Recollect, which knows "
-                f"{known[-1].version}: upgrade Recollect here"
+                f"{path} has schema version {manifest.schema_version}, but this version of Recollect supports up to "
+                f"{known[-1].version}: upgrade Recollect"
             )
         await migrate.prepare(database)
         async with database.unscoped() as connection:
@@ -75,7 +75,7 @@ async def _fill(connection: Connection, path: Path, file: BackupReader, progress
     entries = {entry.name: entry for entry in file.manifest.tables}
     if entries.keys() != tables.keys() or any(set(e.columns) != set(tables[n].columns) for n, e in entries.items()):
         raise Invalid(f"{path} does not have the tables of schema version {file.manifest.schema_version}")
-    # Rows cannot be copied in bulk past a policy. Nobody else sees these tables before the commit.
+    # Rows cannot be copied in bulk past a policy. No one else sees these tables before the commit.
     for table in tables.values():
         if table.guarded:
             await catalogue.lift(connection, table)
@@ -86,8 +86,8 @@ async def _fill(connection: Connection, path: Path, file: BackupReader, progress
     for counter in file.manifest.counters:
         if counter.table not in tables or counter.column not in tables[counter.table].columns:
             raise Invalid(
-                f"{path} counts ids of {counter.table}.{counter.column}, which its schema version does not have: "
-                "Recollect did not write it"
+                f"{path} has an id counter for {counter.table}.{counter.column}, which does not exist in its schema "
+                "version: Recollect did not write this file"
             )
         continue_ids = "select setval(pg_get_serial_sequence($1, $2)::regclass, $3)"
         await connection.execute(continue_ids, tables[counter.table].quoted, counter.column, counter.last)
@@ -112,4 +112,4 @@ async def _copy(
 
     status = await connection.copy_to_table(entry.name, source=told(), columns=entry.columns, timeout=TABLE_SECONDS)
     if status != f"COPY {entry.rows}":
-        raise Invalid(f"{path} should hold {entry.rows} rows of {entry.name}, but the database took {status}")
+        raise Invalid(f"{path} should contain {entry.rows} rows of {entry.name}, but the database restored {status}")

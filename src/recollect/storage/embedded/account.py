@@ -37,7 +37,7 @@ class Account:
     def files(self) -> Iterator[None]:
         """Open, make and remove files with this account's rights, in this thread alone.
 
-        Whoever owns the home can put a link in any place of it at any moment. With the account's rights, root reaches
+        The owner of the home can put a link in any place of it at any moment. With the account's rights, root reaches
         little through such a link that the account could not reach itself: what root's groups may, and no more.
         """
         if not self.is_another:
@@ -46,7 +46,7 @@ class Account:
         group, user = _LIBC.setfsgid(self.gid), _LIBC.setfsuid(self.uid)
         try:
             if _LIBC.setfsuid(-1) != self.uid:
-                raise Misconfigured(f"Root may not act as {self.name} here. Run Recollect as an ordinary user.")
+                raise Misconfigured(f"Root cannot act as account {self.name} here. Run Recollect as an ordinary user.")
             yield
         finally:
             _LIBC.setfsuid(user)
@@ -70,7 +70,7 @@ class Account:
 
 
 def account_for(path: Path) -> Account:
-    """The caller. As root: whoever owns the home, else `recollect` if the administrator made it, else `nobody`."""
+    """The caller. As root: the owner of the home, else `recollect` if the administrator made it, else `nobody`."""
     caller = os.geteuid()
     if caller != 0:
         return Account("this user", caller, os.getegid())

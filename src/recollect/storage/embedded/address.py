@@ -1,4 +1,4 @@
-"""Where the embedded server listens, in the words that asyncpg.connect takes."""
+"""Where the embedded server listens, as arguments of asyncpg.connect."""
 
 from dataclasses import dataclass
 from pathlib import Path

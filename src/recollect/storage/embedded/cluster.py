@@ -86,8 +86,8 @@ def prepare(home: Home) -> Path:
             _make_data(home, programs)
         if (found := version.read_text().strip()) != _MAJOR:
             raise Misconfigured(
-                f"{home.data} was made by PostgreSQL {found} and this is PostgreSQL {_MAJOR}. Move it away to start "
-                "empty, or set RECOLLECT_DATABASE_URL to a server that can read it."
+                f"{home.data} was created by PostgreSQL {found}, but this is PostgreSQL {_MAJOR}. Move it away to "
+                "start with an empty database, or set RECOLLECT_DATABASE_URL to a server that can read it."
             )
         # A quoted name in a list of directories, which is a quoted string of the configuration file.
         sockets = str(home.sockets).replace('"', '""').replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")

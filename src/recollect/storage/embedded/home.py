@@ -76,14 +76,14 @@ def prepare(path: Path) -> Home:
         for parent in reversed(path.parents) if account.is_another else ():
             if parent.exists() and not may_enter(parent.stat(), account.uid, account.gid):
                 raise Misconfigured(
-                    f"PostgreSQL does not run as root, and the account it runs as ({account.name}) may not enter "
-                    f"{parent}, which leads to {path}. {_ELSEWHERE}"
+                    f"PostgreSQL does not run as root, and the account it runs as ({account.name}) cannot access "
+                    f"{parent}, a parent directory of {path}. {_ELSEWHERE}"
                 )
         with descend(path, 0o755 if account.is_another else 0o700) as descriptor:
             # Changing the mode or the owner of somebody's directory full of other things would be a disaster.
             entries = set(os.listdir(descriptor)) - {_MOUNT_POINT_LITTER}  # noqa: PTH208  # no path can stand for it
             if entries and _LEASES not in entries:
-                raise Misconfigured(f"{path} holds other files and is not a home of Recollect. {_ELSEWHERE}")
+                raise Misconfigured(f"{path} contains other files and is not a Recollect data directory. {_ELSEWHERE}")
             _close_to_others(path, descriptor, account)
     except OSError as problem:
         raise Misconfigured(f"The embedded server cannot use {path}: {problem.strerror}. {_ELSEWHERE}") from problem

@@ -25,7 +25,7 @@ class Lease:
         self.superuser = superuser
 
     def release(self) -> None:
-        """Let the server stop if nobody else needs it; does not wait for that. A second call does nothing."""
+        """Let the server stop if no other process needs it; does not wait for that. A second call does nothing."""
         self._lock.close()
 
     def __enter__(self) -> Self:

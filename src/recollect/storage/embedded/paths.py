@@ -1,4 +1,4 @@
-"""The way to the embedded server's home, walked by descriptor: nobody can swap a directory for a link meanwhile."""
+"""The path to the embedded server's home, walked by descriptor, so that no directory can be swapped for a link."""
 
 import contextlib
 import os
@@ -22,10 +22,10 @@ def without_links(path: Path) -> Path:
         if link is None:
             return path
         if link.lstat().st_uid not in (0, os.geteuid()):
-            raise Misconfigured(f"{link} is a link that another user made. Set RECOLLECT_DATA_DIR to a real directory.")
+            raise Misconfigured(f"{link} is a link of another user. Set RECOLLECT_DATA_DIR to a real directory.")
         target = Path(os.path.normpath(link.parent / link.readlink()))
         path = target / path.relative_to(link)
-    raise Misconfigured(f"{path} leads through too many links. Set RECOLLECT_DATA_DIR to a real directory.")
+    raise Misconfigured(f"{path} has too many levels of links. Set RECOLLECT_DATA_DIR to a real directory.")
 
 
 @contextlib.contextmanager

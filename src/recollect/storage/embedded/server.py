@@ -158,7 +158,7 @@ async def _furnish(home: Home) -> None:
 
 
 def _last_words(home: Home) -> str:
-    advice = "Fix what they say and start again, or set RECOLLECT_DATABASE_URL to use another server."
+    advice = "Fix the problem and start again, or set RECOLLECT_DATABASE_URL to use another server."
     with os.fdopen(home.open(home.log), "rb") as log:
         log.seek(max(0, os.fstat(log.fileno()).st_size - _BYTES_QUOTED))
         lines = log.read().decode(errors="replace").splitlines()[-_LINES_QUOTED:]

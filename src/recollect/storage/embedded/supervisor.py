@@ -1,4 +1,4 @@
-"""The embedded server's supervisor: runs it while anybody holds a lease, and stops it after the last one.
+"""The embedded server's supervisor: runs it while any process holds a lease, and stops it after the last one.
 
 A process of its own, on the standard library alone: `python -I -S supervisor.py SUPERVISION LEASES POSTGRES DATA
 SOCKETS [UID GID]`; the first two are open descriptors. It inherits the lock on SUPERVISION, so there is exactly one.
@@ -84,10 +84,10 @@ class Keeper:
                 busy = any(words in said for words in _STILL_BUSY)
                 patience = BUSY_PATIENCE_SECONDS if busy else _FAILURE_PATIENCE_SECONDS
                 if time.monotonic() - failing_since > patience:
-                    say("the server does not come up; giving up")
+                    say("the server does not start; giving up")
                     return
             if not self._stopping.is_set():
-                say(f"the server (PID {server.pid}) has ended; starting it again")
+                say(f"the server (PID {server.pid}) exited; restarting it")
             self._stopping.wait(delay)
             delay = min(delay * 2, _LONGEST_DELAY_SECONDS)
 
@@ -101,7 +101,7 @@ class Keeper:
             running.join(limit)
             if not running.is_alive():
                 return
-            say(f"the server is still there {limit:.0f} s after {number.name}")
+            say(f"the server is still running {limit:.0f} s after {number.name}")
 
     def _adopt_or_launch(self) -> Server | None:
         with self._guard:
@@ -125,7 +125,7 @@ class Keeper:
         if left_behind is not None:
             # The number in the lock file belongs to a zombie or, after a reboot, to somebody else. PostgreSQL would
             # take either for a live server, except where it is told that the number is its own ancestor's. Its
-            # second check, that nobody uses the old shared memory, stays in force.
+            # second check, that no process uses the old shared memory, stays in force.
             environment["PG_GRANDPARENT_PID"] = str(left_behind)
             # Processes of a killed server hold its memory until they notice, and one that is busy with a query does
             # not. Elsewhere than on Linux they are waited for.
@@ -168,7 +168,7 @@ def _postmaster_file(data: Path) -> list[str]:
 def main(supervision: str, leases: str, postgres: str, data: str, sockets: str, *account: str) -> None:
     """Supervise until the last lease is gone, somebody says SIGTERM, or the server cannot be kept up."""
     if os.fork():
-        os._exit(0)  # the client reaps this one at once; the child belongs to nobody
+        os._exit(0)  # the client reaps this one at once; the child is orphaned
     os.umask(0o077)
     if account:
         uid, gid = map(int, account)
