@@ -82,7 +82,7 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
     assert await said(talks, namespace) == ["Cats purr."]
     again = await in_thread(run, "--user", "ann", "--yes")
     assert again.returncode == 1
-    assert "There is nothing of the user ann" in again.stderr
+    assert "No data for user ann" in again.stderr
 
 
 async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:
@@ -106,7 +106,7 @@ async def test_an_insight_that_others_have_a_part_in_is_named(talks: Engine, nam
     numbers = [message.seq for message in await talks.cognition.raw(namespace)]
     insight = (await talks.cognition.compress(namespace, "Animals.", numbers)).insight.id
     result = await in_thread(run, "--user", "ann", "--yes")
-    assert f"Kept, because they also come from other users' messages: insight:{insight}" in result.stdout
+    assert f"Kept, because they are also based on other users' messages: insight:{insight}" in result.stdout
 
 
 async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace: str) -> None:
@@ -123,14 +123,14 @@ async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace
 def test_exactly_one_thing_is_to_be_forgotten(settings: Settings, arguments: tuple[str, ...]) -> None:
     result = run(*arguments, "--yes")
     assert result.returncode == 2
-    assert "Name one thing to forget: an ID, --session, --user or --whole-namespace." in result.stderr
+    assert "Specify exactly one of: an ID, --session, --user or --whole-namespace." in result.stderr
 
 
 async def test_twins_are_named_and_go_when_asked(engine: Engine, namespace: str) -> None:
     first, second = [(await engine.remember.text(namespace, text)).id for text in ("Owls hoot.", "Owls hoot!")]
     counted = await in_thread(run, f"document:{first}", "--dry-run")
     assert counted.returncode == 0, counted.stderr
-    assert counted.stdout.splitlines()[-1] == f"Duplicates that stay unless you add --twins: document:{second}"
+    assert counted.stdout.splitlines()[-1] == f"Duplicates kept (use --twins to delete them too): document:{second}"
     gone = await in_thread(run, f"document:{first}", "--twins", "--yes", "--json")
     receipt = json.loads(gone.stdout)
     assert (receipt["rows"], receipt["twins_left"]) == ({"documents": 2, "passages": 2}, [])

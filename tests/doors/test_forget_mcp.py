@@ -20,7 +20,7 @@ def test_forget_gives_a_receipt(server: embedded.Lease, tmp_path: Path) -> None:
             "twins_left": [],
         }
         assert client.ok("forget", id="user:ann")["rows"] == {"messages": 2, "passages": 2, "sessions": 1}
-        assert "There is nothing of the user ann" in client.refused("forget", id="user:ann")
+        assert "No data for user ann" in client.refused("forget", id="user:ann")
         assert [memory["text"] for memory in client.ok("recall", query="owls or cats")["memories"]] == ["Cats purr."]
         assert client.ok("forget", id="session:talk")["id"] == "session:talk"
         assert "one of message" in client.refused("forget", id="namespace:default")
@@ -44,4 +44,4 @@ def test_a_text_is_remembered_once_and_its_twins_are_shown_and_forgotten(
         gone = client.ok("forget", id=left["id"], twins=True)
         assert (gone["rows"], gone["twins_left"]) == ({"documents": 2, "passages": 2}, [])
         assert client.ok("recall", query="owls")["memories"] == []
-        assert "Only a single item has twins" in client.refused("forget", id="session:talk", twins=True)
+        assert "twins applies only to a single item" in client.refused("forget", id="session:talk", twins=True)

@@ -26,7 +26,7 @@ async def test_a_user_is_counted_then_forgotten_then_unknown(engine: Engine, nam
             assert (await client.delete(path)).json() == receipt | {"forgotten": True}
             unknown = await client.delete(path)
             assert unknown.status_code == 404
-            assert unknown.json() == {"detail": f"There is nothing of the user {user}"}
+            assert unknown.json() == {"detail": f"No data for user {user}"}
         assert await engine.cognition.raw(namespace) == []
 
 

@@ -148,8 +148,8 @@ def test_bad_commands_are_one_sentence_and_an_exit_code(engine: Engine, tmp_path
     empty = tmp_path / "empty.jsonl"
     empty.write_text("\n")
     for arguments, code, sentence in (
-        (("add", "tea", "--expect", "one"), 2, "--expect takes ids of insights"),
-        (("add", "tea", "--expect", "1"), 1, "expect names insights that are not stored here: 1"),
+        (("add", "tea", "--expect", "one"), 2, "--expect takes comma-separated insight ids"),
+        (("add", "tea", "--expect", "1"), 1, "expect contains unknown insight ids: 1"),
         (("import", str(bad)), 2, "bad.jsonl line 2 must be an object with query"),
         (("import", str(worse)), 2, "worse.jsonl line 3: query is empty"),
         (("import", str(empty)), 2, "empty.jsonl has no queries"),

@@ -50,7 +50,7 @@ async def test_people_get_a_table_and_machines_the_fields_of_the_page(engine: En
     shown = {line[:14].strip(): line[14:].strip() for line in table.stdout.splitlines()}
     assert re.fullmatch(r"2   about [\d.]+ [kM]B", shown["messages"])
     assert shown["new messages"] == "2 in the last minute, 2 in the last hour, 2 in the last day"
-    assert shown["indexer"].startswith("2 passage(s) wait to be embedded, the oldest for ")
+    assert shown["indexer"].startswith("2 passage(s) waiting to be embedded, the oldest for ")
     assert shown["LLM budget"] == "1,234 of 1,000,000 tokens today (UTC), judges 1,234"
     assert shown["keys"] == "1 of the namespace, 0 of gateway users"
     assert table.stdout.endswith("Nothing needs attention.\n")
@@ -76,7 +76,7 @@ async def test_what_needs_attention_is_a_sentence_and_the_exit_code(engine: Engi
     assert "the oldest for 1,440 minutes" in table.stdout
     answer = await in_thread(run, "--json")
     assert answer.returncode == 1
-    assert "The indexer lags" in json.loads(answer.stdout)["attention"][0]
+    assert "The indexer is behind" in json.loads(answer.stdout)["attention"][0]
 
 
 async def test_a_schema_that_is_behind_is_said_and_left_as_it_is(

@@ -70,7 +70,7 @@ def test_the_degenerate_cases_are_defined(first: list[bool], second: list[bool],
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([True], []), ([True], [True, False])])
 def test_judges_of_nothing_or_of_different_things_are_refused(first: list[bool], second: list[bool]) -> None:
-    with pytest.raises(Invalid, match="two judges of the same things"):
+    with pytest.raises(Invalid, match="judges must score the same documents"):
         kappa(first, second)
 
 

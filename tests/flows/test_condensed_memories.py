@@ -305,4 +305,4 @@ async def test_a_memory_whose_turn_does_not_come_in_time_is_kept_in_its_own_word
     assert first.memory.metadata == {}
     assert second.memory.text == "I like rain."
     assert second.memory.metadata == {"memory_method": "verbatim", "llm_error": "Unavailable"}
-    assert re.search(r"did not condense this memory: .* can be asked again in \d+ s", second.degraded or "")
+    assert re.search(r"did not condense this memory: .* accepts the next request in \d+ s", second.degraded or "")

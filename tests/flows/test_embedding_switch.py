@@ -157,7 +157,7 @@ async def test_going_back_half_way_leaves_nothing_of_the_other_model(filled: Eng
     assert not await filled.embeddings.run(namespace, "local")
     assert await filled.embeddings.sweep(namespace)
     assert await by_model(filled, namespace) == {old: len(SAID)}
-    with pytest.raises(Conflict, match="Another switch happened meanwhile"):
+    with pytest.raises(Conflict, match="Another switch was made in the meantime"):
         await filled.embeddings._batch(namespace, old, new, 0)
 
 

@@ -264,7 +264,7 @@ async def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(engine: En
 
     report = await imported(engine, lines, other)
     assert [refusal.place for refusal in report.refusals] == ["line 2", "line 3"]
-    assert f"episode {episode['id']} already exists with other contents" in report.refusals[0].reason
+    assert f"episode {episode['id']} already exists with different content" in report.refusals[0].reason
     assert f"graph_node {node['id']} conflicts with a record" in report.refusals[1].reason
     assert of_kind(await exported(engine, other), "episode")[0]["reflection"] == "something else entirely"
 
@@ -284,9 +284,9 @@ async def test_what_refers_to_something_refused_is_refused_too(engine: Engine, n
     assert report.added == {"graph_node": 1}
     reasons = [refusal.reason for refusal in report.refusals]
     assert [reason for reason in reasons if "which was rejected" in reason] == [
-        "session_id names the session talk, which was rejected",
-        "session_id names the session talk, which was rejected",
-        f"source names the graph_node {ann['id']}, which was rejected",
+        "session_id refers to the session talk, which was rejected",
+        "session_id refers to the session talk, which was rejected",
+        f"source refers to the graph_node {ann['id']}, which was rejected",
     ]
     after = await exported(engine, other)
     assert set(before[1:-1]) < set(after)
@@ -317,7 +317,7 @@ async def test_working_memory_stays_within_its_bounds(engine: Engine, namespace:
         await engine.cognition.update_working(other, f"theirs {number}") if number < 7 else None
     report = await imported(engine, await exported(engine, namespace), other)
     assert (report.added, report.refused) == ({"working_item": 3}, 7)
-    assert "Working memory holds 10 items already" in report.refusals[0].reason
+    assert "Working memory already has 10 items" in report.refusals[0].reason
     assert len(await engine.cognition.working(other)) == 10
 
 
@@ -353,7 +353,7 @@ BAD_LINES = {
     "a reference to nothing": (
         '{"kind": "judge_score", "judgement_id": 4, "document_id": 5, "judge1_score": 0, "judge1_reason": "", '
         '"judge2_score": 0, "judge2_reason": ""}',
-        "A record of judge_scores refers to something that is not stored here",
+        "A record in judge_scores refers to a record that does not exist",
     ),
 }
 
@@ -374,7 +374,7 @@ async def test_a_line_that_cannot_be_taken_is_refused_alone(engine: Engine, name
 
 NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("session", "id", "s" * 256, "id is longer than 255 characters"),
-    ("session", "id", "chat:1@0123456789abcdef", "id is that of a gateway chat of another user"),
+    ("session", "id", "chat:1@0123456789abcdef", "id belongs to a gateway chat of a different user"),
     ("session", "user_id", "", "user_id is empty"),
     ("session", "metadata", [1], "metadata must be a JSON object"),
     ("session", "next_position", -1, "next_position must be between 0 and"),

@@ -93,7 +93,7 @@ async def test_an_insight_whose_dialogue_goes_while_it_is_made_is_refused(
         return await prepare(self, *arguments)
 
     monkeypatch.setattr(PassageWriter, "prepare", studied_too_late)
-    with pytest.raises(NotFound, match="not stored here"):
+    with pytest.raises(NotFound, match="source_ids contains unknown dialogue ids"):
         await engine.cognition.compress(namespace, "Dogs bark.", [message.seq])
     assert await engine.cognition.newest_insights(namespace) == []
 

@@ -111,7 +111,7 @@ async def test_others_write_and_index_meanwhile_and_keep_all(engine: Engine, nam
     ] == []
     await engine.indexer.flush(namespace)
     assert await sound(engine, namespace)
-    with pytest.raises(NotFound, match="There is nothing of the user ann"):
+    with pytest.raises(NotFound, match="No data for user ann"):
         await engine.forget.count(namespace, ANN)
     bob = (await engine.forget.count(namespace, Target(USER, "bob"))).rows
     assert (bob["messages"], bob["memories"], bob["resources"]) == (21, 9, 5)
@@ -195,9 +195,9 @@ async def test_a_memory_that_is_deleted_or_superseded_is_forgotten_by_id(engine:
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        (Target(USER, "nobody"), "There is nothing of the user nobody"),
-        (Target(SESSION, "nowhere"), "There is no session nowhere"),
-        (Target("insight", "12"), "There is nothing with the id insight:12"),
+        (Target(USER, "nobody"), "No data for user nobody"),
+        (Target(SESSION, "nowhere"), "Unknown session nowhere"),
+        (Target("insight", "12"), "No item has the id insight:12"),
     ],
     ids=["user", "session", "item"],
 )
@@ -210,7 +210,7 @@ async def test_what_is_not_known_cannot_be_forgotten(
 
 
 async def test_a_namespace_is_forgotten_by_its_own_name_only(engine: Engine, namespace: str) -> None:
-    with pytest.raises(NotFound, match=f"There is nothing in the namespace {namespace}"):
+    with pytest.raises(NotFound, match=f"No data in namespace {namespace}"):
         await engine.forget.forget(namespace, Target(NAMESPACE, namespace))
     with pytest.raises(Invalid, match="the request is for"):
         await engine.forget.forget(namespace, Target(NAMESPACE, "default"))

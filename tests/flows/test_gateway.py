@@ -95,7 +95,7 @@ async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine,
         engine.windows.add(namespace, stored, [line]),
         engine.windows.configure(namespace, stored, WindowConfig()),
     ):
-        with pytest.raises(Invalid, match="is a chat of the memory gateway"):
+        with pytest.raises(Invalid, match="is a gateway chat: only its user"):
             await attempt
     assert await positions(engine, namespace, stored) == []
 

@@ -142,7 +142,7 @@ async def test_changed_and_removed_queries_are_told_and_not_compared(engine: Eng
     report = await on(engine, DAY + timedelta(days=1)).run(namespace)
     assert report.changes == SetChanges(changed=(changed.id,), removed=(removed.id,))
     assert not report.run.drift_detected
-    assert "has changed (1 with other expected insights, 1 removed): drift is measured on" in report.details
+    assert "has changed (1 with changed expected insights, 1 removed): drift is measured on" in report.details
     await engine.golden_test.remove(namespace, same.id)
     await engine.golden_test.add(namespace, [Entry(MEDIUM, stored)])
     report = await on(engine, DAY + timedelta(days=2)).run(namespace)
@@ -177,10 +177,10 @@ async def test_a_golden_set_in_which_nothing_is_expected_is_told_from_an_empty_o
     engine: Engine, namespace: str
 ) -> None:
     await engine.golden_test.add(namespace, [Entry("to be judged, and expecting nothing")])
-    with pytest.raises(NotFound, match="has 1 query, which expects nothing: nothing can be measured"):
+    with pytest.raises(NotFound, match="has 1 query without expected insights: nothing can be measured"):
         await engine.golden_test.run(namespace)
     await engine.golden_test.add(namespace, [Entry("another one to be judged")])
-    with pytest.raises(NotFound, match=r"has 2 queries, none of which expects anything: nothing .* --expect ID"):
+    with pytest.raises(NotFound, match=r"has 2 queries, none with expected insights: nothing .* --expect ID"):
         await engine.golden_test.run(namespace)
     assert await engine.golden_test.history(namespace) == []
 
@@ -229,7 +229,7 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
     (added,) = await engine.golden_test.add(namespace, [Entry(SHORT, stored)])
     other = f"{namespace}-other"
     assert await engine.golden_test.queries(other) == []
-    with pytest.raises(NotFound, match="not stored here"):
+    with pytest.raises(NotFound, match="expect contains unknown insight ids"):
         await engine.golden_test.add(other, [Entry(SHORT, stored)])
     with pytest.raises(NotFound, match=f"query_id {added.id} is not in the golden set"):
         await engine.golden_test.remove(other, added.id)
@@ -240,9 +240,9 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
     [
         (Entry(" "), Invalid, "query is empty"),
         (Entry("🎉"), Invalid, "query has no letters"),
-        (Entry("tea", [2**63]), NotFound, f"expect names insights that are not stored here: {2**63}"),
-        (Entry("tea", [0], "golden.jsonl line 7: "), NotFound, "golden.jsonl line 7: expect names insights"),
-        (Entry("tea", ["1"]), Invalid, "expect must contain ids of insights"),  # type: ignore[list-item]
+        (Entry("tea", [2**63]), NotFound, f"expect contains unknown insight ids: {2**63}"),
+        (Entry("tea", [0], "golden.jsonl line 7: "), NotFound, "golden.jsonl line 7: expect contains unknown insight"),
+        (Entry("tea", ["1"]), Invalid, "expect must contain insight ids"),  # type: ignore[list-item]
         (Entry("tea", [True]), Invalid, "whole numbers, not True"),
         (Entry("tea", "12"), Invalid, "expect must be a list"),  # type: ignore[arg-type]
         (Entry("tea", [1] * 101), Invalid, "expect has 101 ids, more than the limit of 100"),
@@ -259,7 +259,7 @@ async def test_a_bad_entry_is_refused_and_with_it_all_others(
 async def test_a_golden_set_has_a_limit(engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden_test, "MAX_QUERIES", 2)
     await engine.golden_test.add(namespace, [Entry("one")])
-    with pytest.raises(LimitReached, match="2 queries at most"):
+    with pytest.raises(LimitReached, match="at most 2 queries"):
         await engine.golden_test.add(namespace, [Entry("two"), Entry("three")])
     await engine.golden_test.add(namespace, [Entry("one"), Entry("two")])
     assert len(await engine.golden_test.queries(namespace)) == 2

@@ -1,4 +1,4 @@
-"""Hybrid search: insights by meaning and by words, fused by rank, in the contract's terms."""
+"""Hybrid search: insights by semantic and keyword search, fused by rank, in the contract's terms."""
 
 import pytest
 
@@ -187,7 +187,7 @@ async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: 
         ("tea", {"query_embedding": [0.0] * 1536}, "query_embedding is all zeros"),
         ("tea", {"query_embedding": [float("nan")] * 1536}, "finite"),
         ("tea", {"query_embedding": ["1"] * 1536}, "query_embedding must contain only numbers"),
-        ("tea", {"query_embedding": [0.1] * 1536}, "query_embedding does not fit the model.*first 384"),
+        ("tea", {"query_embedding": [0.1] * 1536}, "query_embedding does not match this namespace's model.*first 384"),
     ],
 )
 async def test_a_bad_search_is_refused_with_a_sentence(

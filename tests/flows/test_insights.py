@@ -235,7 +235,7 @@ async def test_a_text_that_says_little_or_something_else_is_warned_about(engine:
     sources = await say(engine, namespace, "The meeting is on Friday at nine.")
     vague = await engine.cognition.compress(namespace, "It is what it is, and so on and so forth.", [])
     assert len(vague.warnings) == 1
-    assert "has little information for its length" in vague.warnings[0]
+    assert "Low information density for the text's length" in vague.warnings[0]
     nonsense = await engine.cognition.compress(namespace, "Purple walrus quantum trombone marmalade.", sources)
     assert len(nonsense.warnings) == 1
-    assert "little to do with its sources" in nonsense.warnings[0]
+    assert "little in common with its sources" in nonsense.warnings[0]

@@ -180,7 +180,7 @@ async def test_a_document_that_one_judge_fails_at_costs_no_other_its_scores(
     bench = court(engine, *judges)
     heard = await bench.evaluate(namespace, query_id, QUERY, DOCUMENTS)
     assert heard.unjudged == (Unjudged(3, f"Judge {judge} (model-{judge}) failed: {problem}"),)
-    assert reservations(heard) == ["1 of 4 documents could not be judged and are not counted."]
+    assert reservations(heard) == ["1 of 4 documents could not be judged and are excluded."]
     (judgement,) = await bench.judgements(namespace, query_id)
     assert [score.document_id for score in judgement.evaluation.scores] == [1, 2, 4]
     assert judgement.evaluation.judge1_score == pytest.approx(0.9 if judge == 2 else 1.0, abs=0.11)
@@ -244,7 +244,7 @@ async def test_what_is_not_judged_by_the_deadline_is_named_and_the_rest_is_store
     assert re.search(r"within (the )?1 s", reason)
     assert told[0] == (1, 2)
     assert reservations(heard) == [
-        "1 of 2 documents could not be judged and are not counted.",
+        "1 of 2 documents could not be judged and are excluded.",
         "Kappa of one document is not meaningful: judge several.",
     ]
 
@@ -341,7 +341,7 @@ async def test_a_reason_that_cannot_be_stored_as_it_is_costs_no_score(engine: En
 async def test_without_keys_it_says_which_is_missing_before_anything_else(engine: Engine, namespace: str) -> None:
     one = Provider("one", scoring(1.0))
     for gpt, claude, named in (
-        (None, None, "no OpenAI and no Anthropic API key"),
+        (None, None, "neither an OpenAI nor an Anthropic API key"),
         (None, one, "Judge 1 is a language model, and no OpenAI API key"),
         (one, None, "Judge 2 is a language model, and no Anthropic API key"),
     ):

@@ -80,7 +80,7 @@ async def test_what_was_set_aside_and_not_used_is_given_back(engine: Engine, nam
 
 async def test_a_spent_budget_says_how_much_it_is_and_which_setting_raises_it(engine: Engine, namespace: str) -> None:
     with pytest.raises(
-        LimitReached, match=r"0 of 1,000 are spent or set aside.*take 1,001\. Raise RECOLLECT_LLM_DAILY_TOKENS"
+        LimitReached, match=r"0 of 1,000 tokens are used or reserved.*need 1,001\. Raise RECOLLECT_LLM_DAILY_TOKENS"
     ):
         await engine.spending.reserve(Purpose(namespace, "tests", "a model"), BUDGET + 1)
 

@@ -87,5 +87,5 @@ async def test_long_items_that_share_a_passage_are_no_twins(engine: Engine, name
 
 @pytest.mark.parametrize("kind", [SESSION, USER])
 async def test_only_items_have_twins(engine: Engine, namespace: str, kind: str) -> None:
-    with pytest.raises(Invalid, match="Only a single item has twins"):
+    with pytest.raises(Invalid, match="twins applies only to a single item"):
         await engine.forget.forget(namespace, Target(kind, "ann"), twins=True)

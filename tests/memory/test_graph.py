@@ -289,7 +289,7 @@ async def test_a_walk_that_takes_too_long_is_stopped_with_a_sentence(
     await connect(engine, namespace, "a b")
     with monkeypatch.context() as patched:
         patched.setattr(flow, "MAX_WALK_SECONDS", 0)
-        with pytest.raises(LimitReached, match="after 0 seconds: ask for a smaller depth"):
+        with pytest.raises(LimitReached, match="after 0 seconds: use a smaller depth"):
             await engine.graph.find_path(namespace, "a", "b")
         with pytest.raises(LimitReached, match="after 0 seconds"):
             await engine.graph.neighbors(namespace, "a")

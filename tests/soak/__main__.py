@@ -72,7 +72,7 @@ async def main(seconds: int, users: int, pause: float, chosen: list[str]) -> int
 
 
 async def _open_doors(stack: AsyncExitStack, home: Path) -> dict[str, Entering]:
-    """Two servers: one answers, the other gives passages their meaning and is killed; and the other ways in."""
+    """Two servers: one answers, the other embeds passages and is killed; and the other ways in."""
     settings = Settings(data_dir=home, indexer=False)
     memory = await stack.enter_async_context(MemoryManager(settings))
     url = await stack.enter_async_context(_serving("server", {}))

@@ -1,4 +1,4 @@
-"""Access: makes keys, and says to whom a key opens what."""
+"""Access: creates keys, and says what a key gives access to."""
 
 import hashlib
 import hmac

@@ -1,6 +1,6 @@
 """Ids of the gateway's chats in the log: no other door opens or writes to one, so that nothing mixes.
 
-Whoever names a session first owns it. If a user of the gateway could name any session, what an application later
+The first caller to name a session owns it. If a user of the gateway could name any session, what an application later
 writes there would be the user's to read. So a chat `chat:7f3a` is stored as `chat:7f3a@` and 16 digits of its owner,
 and ids of that form are refused everywhere else. Reading stays open: the application may look at its users' chats.
 """
@@ -29,5 +29,5 @@ def refuse_stored_chat(session_id: str) -> None:
     """For every way to write but the gateway's."""
     if is_stored_chat(session_id):
         raise Invalid(
-            f"Session {session_id} is a chat of the memory gateway: only its user adds to it, by POST /memories/add"
+            f"Session {session_id} is a gateway chat: only its user can add to it, with POST /memories/add"
         )

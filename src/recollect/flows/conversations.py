@@ -77,7 +77,7 @@ class Conversations:
         async with self._database.reading(namespace) as db:
             found = await self._log.recent(db, session_id, limit, before)
             if not found and before is not None and not await self._log.holds(db, session_id, before):
-                raise NotFound(f"There is no message {before} to read before: pass the id of the oldest one you have")
+                raise NotFound(f"Unknown message {before}: set before to the id of the oldest message you have")
             return found
 
     async def page(self, namespace: str, user_id: str | None, limit: int, after: str | None = None) -> list[Session]:

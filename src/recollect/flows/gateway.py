@@ -104,7 +104,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class PutResource:
-    """A stored resource, and whether it is found by its meaning already; `degraded` says why it could not be."""
+    """A stored resource, and whether it is embedded already; `degraded` says why it could not be."""
 
     resource: Resource
     embedding_status: EmbeddingStatus
@@ -201,7 +201,7 @@ class Gateway:
         return Added(len(written), len(messages) - len(written), stored)
 
     async def flush(self, owner: Owner, session_id: str) -> str | None:
-        """Return when everything that was added to a chat is found by its meaning, or why words alone find it."""
+        """Return when everything that was added to a chat is embedded, or why only keyword search finds it."""
         _check_session_id(session_id)
         if not await self._exists(owner, session_id):
             raise NotFound(f"This user has no session {session_id} in this app and project: add messages to it first")

@@ -20,7 +20,7 @@ from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
 
-# Whose a session is that begins with a message of nobody in particular.
+# The owner of a session that begins with a message without a user.
 ANONYMOUS = "anonymous"
 
 # Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
@@ -29,7 +29,7 @@ _ANALYSED_AT_ONCE = 5_000
 # A session may vanish between being opened and being written to only if someone deletes it just then.
 _OPENING_ATTEMPTS = 3
 
-# Only whoever forgets a text at the same moment takes away the one that stood in the way.
+# Only forgetting a text at the same moment removes the one that stood in the way.
 _REMEMBERING_ATTEMPTS = 3
 
 

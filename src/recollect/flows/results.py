@@ -1,4 +1,4 @@
-"""Results: what a search found, the best first, and whether words alone decided."""
+"""Results: what a search found, best first, and whether only keyword search ran."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Results(list[T]):
-    """A list of what was found; `degraded` is None, or says why it could not be asked by meaning."""
+    """A list of what was found; `degraded` is None, or says why semantic search did not run."""
 
     def __init__(self, found: Iterable[T] = (), degraded: str | None = None) -> None:
         super().__init__(found)

@@ -1,4 +1,4 @@
-"""Spending: every request to a provider is paid from its namespace's budget of the day, before it is made."""
+"""Spending: every request to a provider is charged to its namespace's daily budget before it is made."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -25,8 +25,8 @@ class Spending:
             if not await self._usage.reserve(tx, day, tokens, self.daily_tokens):
                 spent = await self._usage.spent(tx, day)
                 raise BudgetSpent(
-                    f"The token budget for {day} is too small: {spent:,} of {self.daily_tokens:,} are spent or "
-                    f"set aside, and {purpose.feature} with {purpose.model} may take {tokens:,}. "
+                    f"The token budget for {day} is too small: {spent:,} of {self.daily_tokens:,} tokens are used or "
+                    f"reserved, and {purpose.feature} with {purpose.model} may need {tokens:,}. "
                     "Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."
                 )
         return Reservation(purpose, day, tokens)

@@ -1,4 +1,4 @@
-"""Status: what an operator asks of a running memory, at a price that does not grow with it."""
+"""Status: figures for operators, at a cost that does not grow with the data."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Passages that are found by words but not yet by meaning; where it is not exact, there are more than that."""
+    """Passages that are not embedded yet; if it is not exact, there are more than that."""
 
     waiting: int
     exact: bool
@@ -155,13 +155,13 @@ def _attention(indexer: Backlog, embeddings: CurrentModel, llm: Budget) -> list[
     # Without a model everything waits, and nothing is amiss.
     if embeddings.active is not None and indexer.oldest_seconds > MAX_LAG_SECONDS:
         sentences.append(
-            f"The indexer lags: {indexer.waiting:,} passage(s) wait to be embedded, the oldest for "
-            f"{indexer.oldest_seconds / 60:,.0f} minutes. Is a server running with RECOLLECT_INDEXER on, and what does "
-            "its log say? `recollect index --wait` does the work now."
+            f"The indexer is behind: {indexer.waiting:,} passage(s) are waiting to be embedded, the oldest for "
+            f"{indexer.oldest_seconds / 60:,.0f} minutes. Check that a server is running with RECOLLECT_INDEXER on, "
+            "and check its log. `recollect index --wait` embeds them now."
         )
     if llm.daily_tokens != 0 and llm.spent_today >= BUDGET_SPENT * llm.daily_tokens:
         sentences.append(
-            f"The token budget of today is spent: {llm.spent_today:,} of {llm.daily_tokens:,}. Until midnight (UTC) "
-            "providers are not asked; RECOLLECT_LLM_DAILY_TOKENS raises it, `recollect usage` says who spent it."
+            f"Today's token budget is used up: {llm.spent_today:,} of {llm.daily_tokens:,}. No provider is called "
+            "until midnight (UTC). RECOLLECT_LLM_DAILY_TOKENS raises the budget; `recollect usage` shows what used it."
         )
     return sentences

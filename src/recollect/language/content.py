@@ -1,4 +1,4 @@
-"""Content: how much of a text says something, and how much of it another text says, too."""
+"""Content: the information density of a text, and how much of it another text also says."""
 
 import re
 from math import sqrt

@@ -40,7 +40,7 @@ def cut(text: str) -> list[str]:
 def cutting(text: str) -> Iterator[str | None]:
     """The same one after another, with None where a stretch of text was gone through without a passage.
 
-    So however long the text and whatever it is made of, nobody waits long for the next one.
+    So however long the text and whatever it is made of, no one waits long for the next one.
     """
     if not text or text.isspace():
         return

@@ -1,6 +1,6 @@
 """Sameness: whether two texts say the same thing, judged by their words.
 
-Meaning cannot judge it. Measured with the local model, the cosine of sentences that say the same was .83 to .99, and
+Vectors cannot judge it. Measured with the local model, the cosine of sentences that say the same was .83 to .99, and
 that of sentences which differ in a number, a name, a negation or who did it to whom was up to .998.
 """
 
@@ -11,7 +11,7 @@ from unicodedata import category
 
 from recollect.language.letters import fold
 
-LONGEST_SAYING: Final = 100_000  # characters; nobody says more than that a second time in other words
+LONGEST_SAYING: Final = 100_000  # characters; no one says more than that a second time in other words
 
 # Of these a sentence may have one more or less. Not "a": few friends are not a few. Not "not", nor any other word that
 # says when, where, how many or whether.
@@ -91,7 +91,7 @@ def sayings(text: str) -> frozenset[str]:
         sentence = _LABEL.sub("", labelled)
         if not _words(sentence):
             continue
-        # The same whoever is addressed: "you like" is "user likes".
+        # The same for every addressee: "you like" is "user likes".
         names = {fold(word) for word in _WORD.findall(sentence) if word[0].isupper()}
         words = [_PERSONS.get(word, word) for word in gist(sentence).split(" ")]
         agreeing = [

@@ -32,7 +32,7 @@ _CLAUSE: Final = re.compile(r".+?(?:[,;:|]\s+|$)", re.S)
 
 
 class Said(NamedTuple):
-    """What one speaker said; None for a text that is nobody's."""
+    """What one speaker said; None for a text without a speaker."""
 
     speaker: str | None
     text: str
@@ -129,7 +129,7 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def _value(sentence: _Sentence, worth: Mapping[str, float], facts: Set[str], terms: Set[str]) -> float:
-    """What a sentence gains for its length beside the facts and terms that are told already."""
+    """What a sentence gains for its length beside the facts and terms that are already in the summary."""
     gain = len(sentence.facts - facts) + sum(worth[term] for term in sentence.terms - terms)
     return gain / (sentence.tokens + _FIXED_COST)
 

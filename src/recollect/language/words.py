@@ -103,7 +103,7 @@ def _configured(language: str | None) -> str | None:
     if language is None:
         return None
     if language not in LANGUAGES:
-        raise Invalid(f"Unknown language {language!r}; known are: {', '.join(sorted(LANGUAGES))}")
+        raise Invalid(f"Unknown language {language!r}; known languages: {', '.join(sorted(LANGUAGES))}")
     return language if language in LATIN_LANGUAGES else DEFAULT_LANGUAGE
 
 

@@ -124,7 +124,7 @@ class Log:
         return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, numbers=list(numbers))}
 
     async def keep(self, tx: Transaction, numbers: Sequence[int]) -> set[int]:
-        """Those of some messages that are there, by number; nobody removes them before this transaction ends."""
+        """Those of some messages that are there, by number; no one removes them before this transaction ends."""
         return {row["seq"] for row in await tx.all(_Sql.keep, numbers=list(numbers))}
 
     async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:

@@ -169,7 +169,7 @@ class Memories:
         return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, ids=list(ids))}
 
     async def lock(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
-        """The same, and nobody else changes them until this transaction ends."""
+        """The same, locked against changes until this transaction ends."""
         return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.lock, ids=list(ids))}
 
     async def replaced_by(self, db: Statements, memory_id: UUID) -> list[StoredMemory]:

@@ -1,4 +1,4 @@
-"""Records: everything that is kept, row by row as it stands, to take it out of one database and into another.
+"""Records: everything that is stored, row by row, to move it from one database to another.
 
 The other capabilities each know one kind of memory; here all are alike. A row goes out as the database writes it in
 JSON, and comes in through the same door, so that a column that is added later is taken along by itself.
@@ -23,20 +23,20 @@ class Outcome(Enum):
 
 
 LEFT_OUT = {
-    "recollect_migrations": "the ledger of the schema, which is the other database's own",
+    "recollect_migrations": "the target database has its own ledger of the schema",
     "passages": "made from the items when they are imported",
     "passage_words": "made from passages",
-    "passage_vectors": "made from passages by the indexer, with the other place's model",
+    "passage_vectors": "made from passages by the indexer, with the target database's model",
     "passage_queue": "what the indexer has to do is known from the passages that were made",
     "term_stats": "counted by the indexer",
     "giants": "names indexes of one database",
-    "embedding_models": "which model gives meaning is the choice of the other place",
+    "embedding_models": "the target database chooses its own embedding model",
     "working_state": "a row to lock, made when it is needed",
-    "api_keys": "who may come in elsewhere is not for a file to decide",
-    "usage": "what was spent was spent here",
-    "usage_days": "what was spent was spent here",
-    "model_turns": "when a model may be asked next is a matter of the moment",
-    "model_requests": "what is being asked is a matter of the moment",
+    "api_keys": "keys are not transferred",
+    "usage": "usage belongs to this database",
+    "usage_days": "usage belongs to this database",
+    "model_turns": "rate-limit state is transient",
+    "model_requests": "requests under way are transient",
 }
 """The tables that hold no record, and why."""
 

@@ -94,7 +94,7 @@ class Sessions:
         }
 
     async def lock(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, SessionOwner]:
-        """Whose they are; nobody else writes to them before this transaction ends."""
+        """Whose they are; no one else writes to them before this transaction ends."""
         rows = await tx.all(_Sql.lock, session_ids=list(session_ids))
         return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
 

@@ -178,7 +178,7 @@ def test_an_unknown_tool_is_an_error(mcp: McpClient) -> None:
         ("recall", {"query": "x", "top_k": 0}, "top_k must be between 1 and 100, not 0"),
         ("recall", {"query": "?"}, "query has no letters"),
         ("recall", {"query": "x", "user": "a"}, "unknown parameter user"),
-        ("forget", {"id": "document:5"}, "There is nothing with the id document:5"),
+        ("forget", {"id": "document:5"}, "No item has the id document:5"),
         ("forget", {"id": "thing:5"}, "the kind before the colon"),
         ("forget", {}, "id is required"),
     ],

@@ -1,4 +1,4 @@
-"""Tools of our own for the golden set, and how the contract's judges meet it, by a real client."""
+"""Recollect's own tools for the golden set, and how the contract's judges meet it, by a real client."""
 
 import json
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ async def test_a_golden_set_is_kept_over_mcp_and_says_what_changed(engine: Engin
         problem = await refused(client, "remove_golden_query", query_id=query_id)
         assert problem["error"] == "Resource not found"
         problem = await refused(client, "add_golden_query", query=QUERY, expected_ids=[2**40])
-        assert "not stored here" in problem["details"]
+        assert "unknown insight ids" in problem["details"]
 
 
 async def test_what_two_judges_agree_on_becomes_expected_by_an_explicit_step(
@@ -100,4 +100,4 @@ async def test_judges_are_not_asked_about_another_query_than_the_one_that_is_nam
         assert provider.requests == []
         await call(client, "store_dual_judge_scores", **other | {"query": "which train goes to LISBON"})
     assert problem["error"] == "Parameter validation failed"
-    assert problem["details"].startswith(f'query is not the golden query {query_id}, "{QUERY}": send that text')
+    assert problem["details"].startswith(f'query does not match the golden query {query_id}, "{QUERY}": send that text')

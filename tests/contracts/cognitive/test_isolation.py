@@ -110,7 +110,8 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "not found" in await refused(stranger, "fetch_chat_history", **conversation)
     words = {"user_message": "x", "assistant_response": "y"}
     assert "not found" in await refused(stranger, "record_interaction", **conversation, **words)
-    assert "not stored here" in await refused(stranger, "compress_to_l2_insight", content="x", source_ids=[ids["said"]])
+    refusal = await refused(stranger, "compress_to_l2_insight", content="x", source_ids=[ids["said"]])
+    assert "unknown dialogue ids" in refusal
     assert "not the id" in await refused(stranger, "graph_add_node", label="x", name="y", vector_id=ids["insight"])
     assert "no node" in await refused(stranger, "graph_query_neighbors", node_name=WORD)
     assert "no node" in await refused(stranger, "graph_find_path", start_node=WORD, end_node=WORD)
@@ -119,7 +120,7 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "is not in the golden set" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
     assert "no item" in await refused(stranger, "archive_working_memory", id=ids["kept"])
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
-        assert "There is nothing with the id" in await refused(stranger, "forget", id=memory)
+        assert "No item has the id" in await refused(stranger, "forget", id=memory)
     assert (await call(owner, "recall", query=WORD))["memories"]
 
 

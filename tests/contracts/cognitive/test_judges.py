@@ -140,7 +140,7 @@ async def test_a_document_that_fails_is_named_and_the_others_are_stored_with_pro
         "agreement": "almost perfect",
         "evaluated_documents": 2,
         "status": "degraded",
-        "details": "1 of 3 documents could not be judged and are not counted.",
+        "details": "1 of 3 documents could not be judged and are excluded.",
     }
     assert failed["id"] == 2
     assert failed["details"].startswith(f"Judge 2 (anthropic:{settings.judge_anthropic_model}) failed: ")
@@ -216,7 +216,7 @@ async def test_a_judge_whose_key_is_refused_or_missing_is_named_and_the_key_is_n
     assert refused["error"] == missing["error"] == "API key not configured"
     judge = f"Judge 2 (anthropic:{settings.judge_anthropic_model})"
     assert refused["details"].startswith(
-        f"Nothing was stored: {judge} failed: Anthropic does not accept the API key (401)"
+        f"Nothing was stored: {judge} failed: Anthropic rejected the API key (401)"
     )
     assert REFUSED_KEY not in refused["details"]
     assert missing["details"] == (

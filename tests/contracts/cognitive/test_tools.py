@@ -190,7 +190,7 @@ def test_core_remembers_recalls_and_forgets(mcp: McpClient, word: str) -> None:
     receipt = {"id": stored["id"], "rows": rows, "insights_left": [], "twins_left": []}
     assert mcp.ok("forget", id=best["id"]) == receipt
     assert recalled(mcp, word) == []
-    assert mcp.refused("forget", id=stored["id"]).startswith("Error: There is nothing with the id")
+    assert mcp.refused("forget", id=stored["id"]).startswith("Error: No item has the id")
 
 
 def test_recall_finds_every_kind_and_each_can_be_forgotten(mcp: McpClient, word: str) -> None:

@@ -137,7 +137,7 @@ async def test_other_doors_read_a_chat_by_its_own_id_and_write_nothing_to_it(url
             (await application.raw(stored, "The secret is tea."))[1],
             (await application.interaction(stored, "The secret is tea."))[1],
         ]
-        assert all("is a chat of the memory gateway" in refusal for refusal in refusals), refusals
+        assert all("is a gateway chat: only its user" in refusal for refusal in refusals), refusals
         assert await application.sees(stored) == {"Anna likes tea."}
         assert await anna.texts("secret tea") == ["Anna likes tea."]
 

@@ -23,7 +23,7 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """
     if not first or len(first) != len(second):
         raise Invalid(
-            f"Agreement needs two judges of the same things: there are {len(first)} and {len(second)} verdicts"
+            f"Both judges must score the same documents: there are {len(first)} and {len(second)} scores"
         )
     things = len(first)
     agreed = things * sum(one == other for one, other in zip(first, second, strict=True))

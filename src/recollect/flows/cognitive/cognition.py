@@ -44,7 +44,7 @@ _EPISODES = Scope(kinds=("episode",))
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A stored insight, and whether it is found by its meaning already; `degraded` says why it could not be."""
+    """A stored insight, and whether it is embedded already; `degraded` says why it could not be."""
 
     insight: Insight
     embedding_status: EmbeddingStatus
@@ -54,7 +54,7 @@ class Compressed:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEpisode:
-    """A stored episode, and whether it is found by its meaning already; `degraded` says why it could not be."""
+    """A stored episode, and whether it is embedded already; `degraded` says why it could not be."""
 
     episode: Episode
     embedding_status: EmbeddingStatus
@@ -170,7 +170,7 @@ class Cognition:
             if grounding.by == "words":
                 metadata["grounding_by"] = "words"
         async with self._database.transaction(namespace) as tx:
-            # Whoever forgets them waits, and takes the insight along; forgotten meanwhile, they leave none behind.
+            # Forgetting them waits for this lock and takes the insight along; if they are already gone, none is stored.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
             source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at)
@@ -178,8 +178,8 @@ class Cognition:
         self._passage_writer.committed(namespace, prepared)
         grounded = insight.metadata.get("grounding", 1.0)
         warnings = (
-            *_warning(insight.fidelity, self._low_fidelity, "The text has little information for its length: fidelity"),
-            *_warning(grounded, LOW_GROUNDING, "The text has little to do with its sources: grounding"),
+            *_warning(insight.fidelity, self._low_fidelity, "Low information density for the text's length: fidelity"),
+            *_warning(grounded, LOW_GROUNDING, "The text has little in common with its sources: grounding"),
         )
         return Compressed(insight, prepared.embedding_status, prepared.degraded, warnings)
 
@@ -192,7 +192,7 @@ class Cognition:
         top_k: int = 5,
         weights: Weights | None = None,
     ) -> HybridResults:
-        """Insights by meaning and by words, fused by their ranks; without a model words alone bring any."""
+        """Insights by semantic and keyword search, fused by their ranks; without a model, by keyword search only."""
         weights = weights or Weights()
         checks.question(query_text, "query_text")
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
@@ -365,7 +365,7 @@ def _warning(value: float, least: float, sentence: str) -> tuple[str, ...]:
 def _refuse_unknown(ids: Sequence[int], found: Container[int]) -> None:
     if unknown := [source for source in ids if source not in found]:
         named = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
-        raise NotFound(f"source_ids names dialogue that is not stored here: {named}")
+        raise NotFound(f"source_ids contains unknown dialogue ids: {named}")
 
 
 def _range(

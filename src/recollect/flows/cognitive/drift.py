@@ -55,7 +55,7 @@ class Comparison:
         if self.changes:
             counts = (
                 (len(self.changes.new), "new"),
-                (len(self.changes.changed), "with other expected insights"),
+                (len(self.changes.changed), "with changed expected insights"),
                 (len(self.changes.removed), "removed"),
             )
             what = ", ".join(f"{count} {kind}" for count, kind in counts if count)

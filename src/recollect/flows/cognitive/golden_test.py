@@ -93,10 +93,10 @@ class GoldenTest:
                 checked.append((query, None))
                 continue
             if isinstance(expected, str | bytes) or not isinstance(expected, Sequence):
-                raise Invalid(f"{name} must be a list of ids of insights")
+                raise Invalid(f"{name} must be a list of insight ids")
             for insight in expected:
                 if isinstance(insight, bool) or not isinstance(insight, int):
-                    raise Invalid(f"{name} must contain ids of insights, whole numbers, not {insight!r}")
+                    raise Invalid(f"{name} must contain insight ids (whole numbers), not {insight!r}")
             if len(expected) > MAX_EXPECTED:
                 raise Invalid(f"{name} has {len(expected)} ids, more than the limit of {MAX_EXPECTED}")
             _refuse_unknown(entry, [insight for insight in expected if not 0 < insight <= checks.LARGEST_ID])
@@ -132,9 +132,9 @@ class GoldenTest:
             raise NotFound(EMPTY_SET)
         queries = [query for query in everything if query.expected_ids]
         if not queries:
-            there = "1 query, which expects nothing"
+            there = "1 query without expected insights"
             if len(everything) > 1:
-                there = f"{len(everything)} queries, none of which expects anything"
+                there = f"{len(everything)} queries, none with expected insights"
             raise NotFound(NOTHING_EXPECTED.format(queries=there))
         results = [await self._result(namespace, query) for query in queries]
         day = self._today()
@@ -177,7 +177,7 @@ class GoldenTest:
 
 
 def _not_recorded(degraded: str) -> str:
-    return f"The golden test was not run, because it would measure the outage: {degraded}"
+    return f"The golden test did not run, because semantic search is unavailable: {degraded}"
 
 
 def _precision(results: Sequence[QueryResult]) -> float | None:
@@ -186,8 +186,8 @@ def _precision(results: Sequence[QueryResult]) -> float | None:
 
 def _refuse_unknown(entry: Entry, unknown: Sequence[int]) -> None:
     if unknown:
-        raise NotFound(f"{entry.place}expect names insights that are not stored here: {', '.join(map(str, unknown))}")
+        raise NotFound(f"{entry.place}expect contains unknown insight ids: {', '.join(map(str, unknown))}")
 
 
 def _too_many() -> str:
-    return f"A golden set has {MAX_QUERIES:,} queries at most: remove some with `recollect golden remove ID`"
+    return f"A golden set can have at most {MAX_QUERIES:,} queries: remove some with `recollect golden remove ID`"

@@ -1,4 +1,4 @@
-"""Graph memory: add things and relations, look around a thing, find how two things are connected."""
+"""Graph memory: add nodes and edges, list the neighbours of a node, find how two nodes are connected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -202,7 +202,7 @@ class GraphMemory:
         ends = await self._graph.ends(db, names)
         for name in names:
             if name not in ends:
-                raise NotFound(f"There is no node named {name!r} in the graph: names must match exactly")
+                raise NotFound(f"The graph has no node named {name!r} (names must match exactly)")
         return ends
 
 
@@ -213,5 +213,5 @@ async def _in_time() -> AsyncIterator[None]:
             yield
     except TimeoutError as problem:
         raise LimitReached(
-            f"The walk through the graph was stopped after {MAX_WALK_SECONDS:g} seconds: ask for a smaller depth"
+            f"The graph traversal was stopped after {MAX_WALK_SECONDS:g} seconds: use a smaller depth"
         ) from problem

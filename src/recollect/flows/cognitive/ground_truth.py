@@ -25,7 +25,7 @@ class Accepted:
     """Relevant to both judges, and expected from now on."""
     already_expected: list[int]
     irrelevant: list[int]
-    """Irrelevant to both. One that is expected all the same stays so: whoever said it may know better."""
+    """Irrelevant to both. One that is expected all the same stays so: the user may know better."""
     disputed: list[int]
     """Relevant to one judge only."""
     unknown: list[int]

@@ -50,7 +50,7 @@ Answer with `reason`, one sentence, and `score`, a number from 0.0 to 1.0:
 
 
 class ApiKeyMissing(Misconfigured):
-    """A judge is a language model that nobody has given a key for, or one that its provider takes."""
+    """The API key of a judge is missing or rejected by its provider."""
 
 
 class JudgeFailed(Unavailable):
@@ -166,7 +166,9 @@ class Judges:
         # Before anything is paid for: scores for one question would become the ground truth of another.
         if not asks_the_same(query, golden):
             asked = golden.query if len(golden.query) <= MAX_QUOTED else golden.query[:MAX_QUOTED] + "..."
-            raise Invalid(f'query is not the golden query {golden.id}, "{asked}": send that text, or another query_id')
+            raise Invalid(
+                f'query does not match the golden query {golden.id}, "{asked}": send that text, or another query_id'
+            )
         users = [f"<query>\n{query}\n</query>\n\n<document>\n{each.content}\n</document>" for each in documents]
         prompts = [
             Prompt(_SYSTEM, user, FEATURE, namespace, max_tokens=MAX_TOKENS, temperature=STEADY, seconds=self._seconds)
@@ -182,7 +184,7 @@ class Judges:
         """Both judges, or which key is missing."""
         if self._gpt is None and self._claude is None:
             raise ApiKeyMissing(
-                "Both judges are language models, and no OpenAI and no Anthropic API key is configured. "
+                "The judges are language models, but neither an OpenAI nor an Anthropic API key is configured. "
                 f"Set {OPENAI.key_setting} and {ANTHROPIC.key_setting}."
             )
         if self._gpt is None:
@@ -269,7 +271,7 @@ def _evaluation(
 def reservations(heard: Heard) -> list[str]:
     """What to bear in mind about the figures of an evaluation, in sentences."""
     judged, failed = len(heard.judgement.evaluation.scores), len(heard.unjudged)
-    said = [f"{failed} of {judged + failed} documents could not be judged and are not counted."] if failed else []
+    said = [f"{failed} of {judged + failed} documents could not be judged and are excluded."] if failed else []
     if judged == 1:
         said.append("Kappa of one document is not meaningful: judge several.")
     return said

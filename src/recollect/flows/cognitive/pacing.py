@@ -27,7 +27,9 @@ class Pacing:
             at = max(state.free_at, state.now)
             wait = (at - state.now).total_seconds()
             if wait > within:
-                raise Unavailable(f"{model} can be asked again in {wait:.0f} s, which is too late for this request")
+                raise Unavailable(
+                    f"{model} accepts the next request in {wait:.0f} s, which is after this request's deadline"
+                )
             next_at = at + timedelta(seconds=1 / limits.per_second)
             expires_at = at + timedelta(seconds=within + EXPIRY_SECONDS)
             return Turn(model, await self._turns.start(tx, model, next_at, expires_at), wait)

@@ -1,4 +1,4 @@
-"""Shortest paths: a search from both ends, level by level, that looks at nothing but ids."""
+"""Shortest paths: a search from both ends, level by level, that reads only ids."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

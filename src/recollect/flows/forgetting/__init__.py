@@ -1,1 +1,1 @@
-"""Forgetting: what goes, what goes with it, and the receipt."""
+"""Forgetting: what is deleted, what is deleted with it, and the receipt."""

@@ -1,4 +1,4 @@
-"""What forgetting a session, a user or a namespace would take: counted, and nothing removed."""
+"""What forgetting a session, a user or a namespace would delete, counted without deleting anything."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Forget: takes an item, a session, a user or a namespace out of memory for good, and says what went."""
+"""Forget: permanently deletes an item, a session, a user or a namespace, and reports what was deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 # Sessions that leave together, a thousand messages in each transaction.
 SESSIONS_AT_ONCE = 100
 
-# How often to go through a namespace that somebody still writes to.
+# How often to go through a namespace that is still being written to.
 _PASSES = 3
 
 _UNKNOWN = {
-    USER: "There is nothing of the user {id}",
-    SESSION: "There is no session {id}",
-    NAMESPACE: "There is nothing in the namespace {id}",
+    USER: "No data for user {id}",
+    SESSION: "Unknown session {id}",
+    NAMESPACE: "No data in namespace {id}",
 }
 
 
@@ -64,7 +64,7 @@ class _Rehearsed(Exception):
 
 
 class Forget:
-    """Forgets in steps, each a short transaction that leaves memory sound: whoever is interrupted may ask again."""
+    """Forgets in steps, each a short transaction that leaves memory sound: an interrupted call can be repeated."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Forget:
     async def forget(
         self, namespace: str, target: Target, progress: Progress | None = None, *, twins: bool = False
     ) -> Receipt:
-        """Remove all of it, with everything by which it could be found; `progress` is told of rows that are gone.
+        """Remove all of it, with everything by which it could be found; `progress` gets the number of deleted rows.
 
         With `twins`, items that say the same go, too; without, the receipt names them.
         """
@@ -161,7 +161,7 @@ class Forget:
             pass
 
     async def _user(self, namespace: str, user_id: str, tally: Tally) -> None:
-        """The key goes first, so that whoever has it soon adds nothing more: see Access on how soon."""
+        """The key goes first, so that its user soon adds nothing more: see Access on how soon."""
         tally.add("api_keys", await self._access.remove_user(namespace, user_id))
         while True:
             async with self._database.reading(namespace) as db:
@@ -225,18 +225,18 @@ class Forget:
             if not await erasure.erase(self._database, namespace, gone):
                 break
         else:
-            raise Conflict(f"Another process still writes to namespace {namespace}: stop it and try again")
+            raise Conflict(f"Another process is still writing to namespace {namespace}: stop it and try again")
         self._access.clear_cache()
 
 
 def _check(namespace: str, target: Target, twins: bool) -> None:
     if twins and target.kind in (SESSION, USER, NAMESPACE):
-        raise Invalid(f"Only a single item has twins: leave `twins` out for {target}")
+        raise Invalid(f"twins applies only to a single item: omit it for {target}")
     if target.kind in (SESSION, USER):
         checks.identifier(target.id, f"{target.kind}_id")
     elif target.kind == NAMESPACE:
         if checks.namespace(target.id) != namespace:
-            raise Invalid(f"namespace {target.id} is to be forgotten, but the request is for {namespace}")
+            raise Invalid(f"Cannot delete namespace {target.id}: the request is for namespace {namespace}")
     else:
         checks.short_name(str(target), "id")
 
@@ -244,6 +244,6 @@ def _check(namespace: str, target: Target, twins: bool) -> None:
 def _known(receipt: Receipt, target: Target) -> Receipt:
     if not receipt.rows:
         raise NotFound(
-            _UNKNOWN.get(target.kind or "", "There is nothing with the id {name}").format(id=target.id, name=target)
+            _UNKNOWN.get(target.kind or "", "No item has the id {name}").format(id=target.id, name=target)
         )
     return receipt

@@ -1,4 +1,4 @@
-"""Removal: takes items out of memory with everything that was derived from them, within one transaction."""
+"""Removal: deletes items with everything derived from them, in one transaction."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ ITEMS_AT_ONCE = 1_000
 class Removal:
     """At most one method that takes passages in a transaction: see Passages.remove.
 
-    Items go before their passages are looked up, so that whoever is changing one has either finished or finds it gone.
+    Items go before their passages are looked up, so that a concurrent change has either finished or finds it gone.
     """
 
     def __init__(self, capabilities: Capabilities) -> None:

@@ -1,4 +1,4 @@
-"""GiantIndexes: builds and drops the vector indexes of large owners, and keeps their records true."""
+"""GiantIndexes: builds and drops the vector indexes of large owners, and keeps their records up to date."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ class GiantIndexes:
         return missing
 
     async def drop(self, namespace: str, unwanted: Callable[[Giant], bool]) -> int:
-        """Drop the indexes that nobody wants any more; returns how many."""
+        """Drop the indexes that are no longer wanted; returns how many."""
         async with self._database.reading(namespace) as db:
             dropped = [giant for giant in await self._giants.known(db) if unwanted(giant)]
         for giant in dropped:

@@ -1,4 +1,4 @@
-"""Indexing: gives passages their meaning and counts their words, in the background, newest first and fairly."""
+"""Indexing: embeds passages and counts their words in the background, newest first and fairly."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ FLUSH_POLL_SECONDS = 0.02
 FLUSH_SECONDS = 30.0
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
-# Passages that whoever wrote one of them can wait for: a second or two.
+# Passages that the writer of one of them can wait for: a second or two.
 SHORT_BACKLOG = 64
 
 MAX_WAITING = 1_000_000
@@ -44,7 +44,7 @@ class Indexer:
         self._passages = passages
         self._namespace_models = namespace_models
         self._indexed = indexed
-        # Whoever embeds holds a connection, and a provider's embedder needs another one to pay: some must stay free.
+        # Embedding holds a connection, and a provider's embedder needs another one to pay: some must stay free.
         self._embedding = asyncio.Semaphore(at_once)
         self._work = asyncio.Event()
         self._task = tasks.BackgroundTask("recollect-indexer")
@@ -115,7 +115,7 @@ class Indexer:
                 await self._finish_session(namespace, owner, session_id)
         except TimeoutError:
             raise Unavailable(
-                f"Session {session_id} is stored, but not all embedded after {within_seconds:g} s: flush again"
+                f"Session {session_id} is stored, but not fully embedded after {within_seconds:g} s: flush again"
             ) from None
         return None
 
@@ -156,12 +156,12 @@ class Indexer:
                 failures = 0
             except Closed:
                 return
-            # A task that nobody awaits would end unheard, and indexing with it.
+            # A task that is never awaited would end unnoticed, and indexing with it.
             except Exception as problem:  # noqa: BLE001
                 pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
                 failures += 1
                 unexpected = None if isinstance(problem, RecollectError) else problem
-                _log.warning("Indexing failed and is tried again in %s s: %s", pause, problem, exc_info=unexpected)
+                _log.warning("Indexing failed; retrying in %s s: %s", pause, problem, exc_info=unexpected)
                 await asyncio.sleep(pause)
                 continue
             if done == 0:

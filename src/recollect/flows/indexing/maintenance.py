@@ -36,7 +36,7 @@ class Maintenance:
         self._task.start(self._run(sweep))
 
     async def close(self) -> None:
-        """Stop; an index that is half built is removed by whoever looks next."""
+        """Stop; the next run removes an index that is half built."""
         await self._task.stop()
 
     def mark_dirty(self, namespace: str) -> None:
@@ -76,4 +76,4 @@ class Maintenance:
                         self._touched.add(namespace)
                 except RecollectError as problem:
                     self._touched.add(namespace)
-                    _log.warning("Maintenance failed, will be tried again: %s", problem, extra={"namespace": namespace})
+                    _log.warning("Maintenance failed and will be retried: %s", problem, extra={"namespace": namespace})

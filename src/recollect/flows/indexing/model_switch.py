@@ -42,8 +42,8 @@ class Status:
 class EmbeddingSwitch:
     """Fills in vectors of the new model, then changes one row. Any number may run; killed anywhere, one is resumed.
 
-    Passages that the indexer completes meanwhile get their vector of the old model, and the new one here. Whoever
-    writes vectors holds the namespace's record; the switch takes it, so that nothing slips in between.
+    Passages that the indexer completes meanwhile get their vector of the old model, and the new one here. A writer
+    of vectors holds the namespace's record; the switch takes it, so that nothing slips in between.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ def _is_moving(state: State, old: str, new: str) -> bool:
         return False
     if (state.active, state.next) != (old, new):
         raise Conflict(
-            f"Another switch happened meanwhile. The model is now {state.active}"
+            f"Another switch was made in the meantime. The model is now {state.active}"
             + (f", switching to {state.next}." if state.next else ".")
             + " See `recollect embeddings status`."
         )

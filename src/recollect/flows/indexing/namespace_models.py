@@ -1,4 +1,4 @@
-"""NamespaceModels: every namespace has one model that gives it meaning, and vectors of different models never meet."""
+"""NamespaceModels: every namespace has one embedding model; vectors of different models never mix."""
 
 import logging
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Embedded:
 
 
 class NotSearched(Unavailable):
-    """Words gave no result and meaning could not be asked: whether there is an answer is not known."""
+    """Keyword search found nothing and semantic search could not run: there may still be an answer."""
 
 
 class NotSearchedWithoutKey(NotSearched):
@@ -88,7 +88,7 @@ class Embedding:
     @property
     def degraded(self) -> str | None:
         """What is said of texts that could not be embedded when they were stored."""
-        return None if self.outage is None else f"Stored, but only keyword search finds it for now: {self.outage}"
+        return None if self.outage is None else f"Stored, but only keyword search can find it for now: {self.outage}"
 
 
 class NamespaceModels:
@@ -117,7 +117,7 @@ class NamespaceModels:
         if model is not None and embedder is None and model not in self._warned:
             self._warned.add(model)
             _log.warning(
-                "The embedding model %s is not usable here, so only keyword search works: run `recollect doctor`",
+                "The embedding model %s is unavailable here, so only keyword search works: run `recollect doctor`",
                 model,
                 extra={"namespace": namespace},
             )
@@ -149,7 +149,7 @@ class NamespaceModels:
             if not self.embedders.is_remote(embedder):
                 raise
             # The answer says so itself; a command or a program without logging would print it twice.
-            _log.info("A search used only keywords: %s", problem)
+            _log.info("A search used only keyword search: %s", problem)
             return SemanticQuery(None, problem)
 
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
@@ -163,5 +163,5 @@ class NamespaceModels:
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
-            _log.warning("Passages wait to be embedded: %s", problem)
+            _log.warning("Passages are waiting to be embedded: %s", problem)
             return Embedding(None, str(problem))

@@ -1,4 +1,4 @@
-"""PassageWriter: an item is found by its words and by its meaning from the moment its transaction commits."""
+"""PassageWriter: makes an item available to keyword and semantic search when its transaction commits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from recollect.memory.index.passages import Excerpt, Passages, Source, analysing
 from recollect.steps import in_steps
 from recollect.storage.database import Transaction
 
-# A text with more passages than this would keep its caller waiting: the indexer gives it its meaning soon after.
+# A text with more passages than this would keep its caller waiting: the indexer embeds it soon after.
 MAX_EMBEDDED_AT_ONCE = 32
 
 EmbeddingStatus = Literal["success", "pending"]
@@ -41,7 +41,7 @@ class Prepared:
 
     @property
     def embedding_status(self) -> EmbeddingStatus:
-        """Whether its meaning is stored together with it."""
+        """Whether its vectors are stored together with it."""
         return "pending" if self.embedded is None else "success"
 
 
@@ -87,7 +87,7 @@ class PassageWriter:
             await self._passages.complete_new(tx, source.kind, source.item_id, prepared.embedded.model, vectors)
 
     async def grounding(self, namespace: str, text: str, prepared: Prepared, sources: Sequence[str]) -> Grounding:
-        """How near a text is to its sources taken together, from 0 to 1: by meaning, else by the terms they share."""
+        """How near a text is to its sources taken together, from 0 to 1: by cosine, else by the terms they share."""
         if prepared.embedded is None:
             return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
         # Embedded here and now: the indexer may not have come to them yet, and a sample of many shows as much.

@@ -1,4 +1,4 @@
-"""Sessions, their messages, and the summaries of what windows let go."""
+"""Sessions, their messages, and the summaries of compacted messages."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ def check_session(fields: Fields) -> None:
         raise Invalid(f"window_start must not be above next_position, which is {fields['next_position']}")
     owner = mark(fields["user_id"], fields["realm"])
     if is_stored_chat(fields["id"]) and not fields["id"].endswith(owner):
-        raise Invalid("id is that of a gateway chat of another user, app or project than user_id and realm say")
+        raise Invalid("id belongs to a gateway chat of a different user, app or project than user_id and realm")
 
 
 def message_source(fields: Fields, owners: SessionOwners) -> Source:

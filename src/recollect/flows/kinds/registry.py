@@ -1,4 +1,4 @@
-"""Every kind of memory, in one tuple; whoever treats kinds alike reads it here."""
+"""Every kind of memory, in one tuple, for code that treats kinds alike."""
 
 from recollect.flows.kinds.cognitive import COGNITIVE
 from recollect.flows.kinds.conversations import CONVERSATIONS

@@ -1,4 +1,4 @@
-"""Rules for the fields of an imported record: the same as the doors have, so that every door can show it."""
+"""Rules for the fields of an imported record: the same as those of the doors, so that every door can show it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Condense: with a language model, what was said becomes one sentence, and what it makes outdated is known."""
+"""Condense: a language model turns what was said into one sentence and names the memories that this makes outdated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

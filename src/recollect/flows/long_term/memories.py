@@ -1,4 +1,4 @@
-"""Long-term memory: one call makes one memory, which is found at once, changed and undone with a history."""
+"""Long-term memory: one call creates one memory, which is found at once and has a history of changes."""
 
 import asyncio
 import json
@@ -94,7 +94,7 @@ class Page:
 
 
 class LongTermMemory:
-    """Keeps memories of users, agents and sessions, each found by its words and its meaning."""
+    """Keeps memories of users, agents and sessions, each found by keyword and semantic search."""
 
     def __init__(
         self,
@@ -233,7 +233,9 @@ class LongTermMemory:
             async with self._database.transaction(namespace) as tx:
                 memory = _existing(await self._memories.lock(tx, [seen.id]), seen.id)
                 if memory.superseded_by is not None:
-                    raise Conflict(f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change it")
+                    raise Conflict(
+                        f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change the newer one"
+                    )
                 if change.text is None and memory.text != seen.text:
                     return None
                 changed = await self._memories.change(tx, memory, change.of(memory), said)
@@ -274,8 +276,8 @@ class LongTermMemory:
             await self._removed(namespace, wanted, prepared)
         except Conflict as clash:
             raise Conflict(
-                f"Other memories now say the same as some that memory {wanted} superseded, so not all can be restored: "
-                "delete it without restore, then undo single memories"
+                f"Some memories that memory {wanted} superseded now have duplicates, so not all can be restored: "
+                "delete it without restore, then undo individual memories"
             ) from clash
         return Deleted(wanted, (), ids)
 
@@ -325,9 +327,9 @@ class LongTermMemory:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
-                # Locked before the new one is there: whoever changes one of them may be about to say the same as it.
+                # Locked before the new one is there: a change to one of them may be about to make it a duplicate.
                 held = await self._memories.lock(tx, [other.id for other in outdated]) if outdated else {}
-                # Those that nobody has changed since a model was asked about them.
+                # Those that have not changed since a model was asked about them.
                 old = [other for other in outdated if held.get(other.id) == other]
                 memory = await self._memories.add(tx, draft)
                 if memory is not None:
@@ -411,7 +413,7 @@ class LongTermMemory:
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
             return clash
-        return Conflict(f"Memory {same.id} of the same scope already says the same: delete one of the two")
+        return Conflict(f"Memory {same.id} in the same scope is identical: delete one of the two")
 
 
 def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:

@@ -1,4 +1,4 @@
-"""What callers ask of long-term memory: a chat to remember, which memories to find, what to change of one."""
+"""What callers ask of long-term memory: a chat to remember, which memories to find, what to change in one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Chosen:
     def checked(self) -> Filter:
         """The same, or a sentence about what cannot be asked for."""
         if self.categories is not None and not self.categories:
-            raise Invalid("categories is empty and would match nothing: leave it out to match all")
+            raise Invalid("categories is empty and would match nothing: omit it to match all")
         for category in self.categories or ():
             checks.one_of(category, CATEGORIES, "categories")
         if "category" in (self.metadata or {}):

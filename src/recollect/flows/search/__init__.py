@@ -1,1 +1,1 @@
-"""Search: a question in, the items that answer it out, by keywords and by vectors."""
+"""Search: finds the items that answer a question, by keywords and by vectors."""

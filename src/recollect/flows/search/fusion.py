@@ -29,7 +29,7 @@ class Weights:
 
 
 def fuse(by_meaning: Sequence[int], by_words: Sequence[int], weights: Weights) -> list[tuple[int, float]]:
-    """Items with their score, the best first and equals by id; whoever leads both lists has 1."""
+    """Items with their score, the best first and equals by id; an item that leads both lists has 1."""
     scores: defaultdict[int, float] = defaultdict(float)
     for ranked, weight in ((by_meaning, weights.semantic), (by_words, weights.keyword)):
         for rank, item in enumerate(ranked, 1):

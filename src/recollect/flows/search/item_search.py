@@ -1,4 +1,4 @@
-"""ItemSearch: the items of one kind that match a text, once by words and once by meaning, each list the best first."""
+"""ItemSearch: items of one kind that match a text, by keyword and by semantic search, each list best first."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from recollect.storage.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Items by meaning and items by words, and the query that was asked by meaning, if it could be."""
+    """Items by semantic and by keyword search, and the query that semantic search used, if it ran."""
 
     by_meaning: list[int]
     by_words: list[int]
@@ -72,13 +72,13 @@ class ItemSearch:
         embedder = await self._namespace_models.embedder(namespace)
         if embedder is None:
             raise Invalid(
-                f"Leave {name} out to search by keyword only: {await self._namespace_models.why_missing(namespace)}"
+                f"Omit {name} to use keyword search only: {await self._namespace_models.why_missing(namespace)}"
             )
         own = embedder.dimensions
         if any(values[own:]):
             raise Invalid(
-                f"{name} does not fit the model of this namespace: {embedder.model_id} makes {own} numbers, "
-                f"so those after the first {own} must be 0. Embed with that model, or leave {name} out."
+                f"{name} does not match this namespace's model: {embedder.model_id} has {own} dimensions, "
+                f"so all numbers after the first {own} must be 0. Embed with that model, or omit {name}."
             )
         # Scaled to length 1, because a halfvec holds no large numbers and cosines do not mind.
         length = math.hypot(*values)

@@ -50,7 +50,7 @@ class Nomination:
     ) -> tuple[Lexical, list[int]]:
         """The weighed words, and one passage each of the items that share them, the best first."""
         async with self._database.searching(namespace) as db:
-            # Passages that nobody owns have the keys of the namespace alone.
+            # Passages without an owner have only the keys of the namespace.
             lexical = await self._search.lexical(db, scope.owner or None, [term.variants for term in terms])
             return lexical, await self._search.by_words(db, scope, lexical, limit)
 

@@ -33,7 +33,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the question says besides its words and its meaning."""
+    """What the question says besides its words and its vector."""
 
     people: frozenset[str] = frozenset()
     dates: tuple[NamedDate, ...] = ()

@@ -1,4 +1,4 @@
-"""Recall: a question in, the memories that answer it out, by words and by meaning together."""
+"""Recall: finds the memories that answer a question, by keyword and semantic search combined."""
 
 import asyncio
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Memory:
     category: str | None
     metadata: Json
     repeats: tuple[str, ...]
-    """Ids of other items that say the same in the same person's words, folded into this one."""
+    """Ids of duplicates from the same speaker, merged into this result."""
     explanation: Explanation | None
 
 
@@ -62,13 +62,13 @@ class Recollection:
 
     memories: list[Memory]
     pending: int
-    """Passages in scope that can be found by their words but not yet by their meaning."""
+    """Passages in scope that keyword search finds but that are not embedded yet."""
     degraded: str | None = None
-    """Why words alone decided: there is no embedding model, or its provider fails. None when it was asked."""
+    """Why only keyword search was used: no embedding model, or its provider failed. None if semantic search ran."""
 
     @property
     def by_meaning(self) -> bool:
-        """Whether meaning was asked, too."""
+        """Whether semantic search ran, too."""
         return self.degraded is None
 
 
@@ -119,7 +119,7 @@ class Recall:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
         Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
-        Raises NotSearched if words find nothing while meaning cannot be asked.
+        Raises NotSearched if keyword search finds nothing and semantic search cannot run.
         """
         wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k))
         (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)

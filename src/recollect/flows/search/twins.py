@@ -1,4 +1,4 @@
-"""Twins: items that say the same in the same person's words, which recall shows as one."""
+"""Twins: duplicates from the same speaker, which recall shows as one."""
 
 from recollect.flows.search.nomination import Nomination
 from recollect.language import words
@@ -7,7 +7,7 @@ from recollect.memory.index.passages import Part, Passages
 from recollect.memory.index.search import Nominee, Scope
 from recollect.storage.database import Database
 
-# Items that are compared with one; a text that was stored more often than that is told of in part.
+# Items that are compared with one; of a text that was stored more often than that, some are omitted.
 MAX_COMPARED = 1000
 
 Saying = tuple[str, str, str | None, str | None, str]

@@ -1,1 +1,1 @@
-"""Short-term memory: the window of a session and what is left out of it."""
+"""Short-term memory: the window of a session, and summaries of what no longer fits."""

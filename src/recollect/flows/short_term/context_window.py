@@ -82,7 +82,7 @@ class ContextWindow:
         messages = await self._store.messages(namespace, session_id, None)
         if not to_compact(messages, max_tokens):
             return Context(messages, strategy)
-        # Readers of one process who come at the same time share one summary; those of others are told by the store.
+        # Readers of one process who come at the same time share one summary; others find it in the store.
         async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):
             for _ in range(_ATTEMPTS):
                 messages = await self._store.messages(namespace, session_id, None)

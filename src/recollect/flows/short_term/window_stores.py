@@ -97,7 +97,7 @@ class LogWindows:
             await self._capabilities.windows.configure(tx, session_id, ANONYMOUS, config)
 
     async def delete(self, namespace: str, session_id: str) -> bool:
-        """Step by step, the session itself last: whoever is interrupted may ask again."""
+        """Step by step, the session itself last: an interrupted call can be repeated."""
         tally = Tally()
         existed = finished = False
         while not finished:

@@ -1,4 +1,4 @@
-"""Adopting: memories that another program wrote down, in the form it has for them."""
+"""Imports of memories from other programs, in their formats."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +68,7 @@ class Adopting:
     async def mem0(
         self, namespace: str, file: BinaryIO, user_id: str | None = None, progress: Progress | None = None
     ) -> Report:
-        """Take over what mem0's `get_all` or an export of it returned; `user_id` has what names nobody."""
+        """Take over what mem0's `get_all` or an export of it returned; records without a user belong to `user_id`."""
         report = Report(checks.namespace(namespace))
         content = file.read()
         batch: list[Mem0Memory] = []

@@ -82,7 +82,7 @@ def kind_of(fields: Mapping[str, Any]) -> Kind:
     for kind in registry.KINDS:
         if kind.name == name:
             return kind
-    raise Invalid(f"kind is {name!r}, which is not a kind of record")
+    raise Invalid(f"unknown kind {name!r}")
 
 
 def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
@@ -142,8 +142,8 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "double precision": ("a number", _number),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "timestamp with time zone": (
-        "a time with its offset, such as 2024-05-01T12:00:00+00:00",
-        # In UTC, too, it must be one that a datetime can say, or nobody could read the record again.
+        "a time with a UTC offset, such as 2024-05-01T12:00:00+00:00",
+        # In UTC, too, it must be in the range of a datetime, or the record could not be read again.
         partial(
             _parses,
             lambda text: (at := datetime.fromisoformat(text)).tzinfo is not None and at.astimezone(UTC).tzinfo is UTC,
@@ -151,7 +151,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "date": ("a date, such as 2024-05-01", partial(_parses, lambda text: date.fromisoformat(text).isoformat() == text)),
     "bytea": (
-        "bytes as \\x and lower-case hexadecimal digits",
+        "bytes written as \\x and lowercase hex digits",
         partial(_parses, lambda text: text == "\\x" + bytes.fromhex(text[2:]).hex()),
     ),
     "bigint[]": ("a list of whole numbers", _list_of(_whole)),

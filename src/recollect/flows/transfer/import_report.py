@@ -1,4 +1,4 @@
-"""What an import did: how many records of each kind, and what was refused where."""
+"""What an import did: how many records of each kind, and what was rejected where."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence

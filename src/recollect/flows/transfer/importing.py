@@ -1,4 +1,4 @@
-"""Import: records come back with the ids they had, each batch in one transaction with what finds them again."""
+"""Import: restores records with their ids, each batch in one transaction with its search index."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ BATCH_RECORDS = 200
 BATCH_BYTES = 4 * 1024 * 1024
 
 _REASONS = {
-    Outcome.DIFFERENT: "already exists with other contents and was not changed. Import into another namespace",
+    Outcome.DIFFERENT: "already exists with different content and was not changed. Import into another namespace",
     Outcome.CLASH: "conflicts with a record that has another id. Import into another namespace",
 }
 
@@ -50,7 +50,7 @@ class _Missing:
             for column, (other, by) in kind.references.items():
                 named = fields[column] if isinstance(fields[column], list) else [fields[column]]
                 if missing := [name for name in named if (other, by, name) in self._named]:
-                    raise Invalid(f"{column} names the {other} {missing[0]}, which was rejected")
+                    raise Invalid(f"{column} refers to the {other} {missing[0]}, which was rejected")
 
 
 class _Run:
@@ -112,8 +112,8 @@ class Importing:
     async def run(self, file: BinaryIO, namespace: str | None = None, progress: Progress | None = None) -> Report:
         """Import an export, into the namespace it came from or into another.
 
-        A record that cannot be taken is refused alone. Found by its words at once; by its meaning when the indexer has
-        passed.
+        An invalid record is rejected, and the others are imported. Keyword search finds them at once, semantic search
+        when the indexer has embedded them.
         """
         lines = read(file)
         header = next(lines, None)
@@ -121,8 +121,8 @@ class Importing:
             raise Invalid("The file is not a Recollect export. For other formats, use --from.")
         if header.fields.get("version") != VERSION:
             raise Invalid(
-                f"The file is an export of version {header.fields.get('version')!r}, and this Recollect reads "
-                f"{VERSION}: import it with the version that wrote it, or a later one"
+                f"The file has export version {header.fields.get('version')!r}, but this version of Recollect reads "
+                f"{VERSION}: import it with the version that wrote it, or a newer one"
             )
         origin = header.fields.get("namespace")
         if not isinstance(origin, str):
@@ -168,7 +168,7 @@ class Importing:
             raise Conflict("Two lines of a batch are of the same record: one after the other")
         for column in run.tables[kind.record.table].values():
             if column.counted:
-                # Before the rows are there: whoever stops us in between, nobody gets an id twice.
+                # Before the rows are there, so that no id is given out twice if we stop in between.
                 highest = max(line.fields[column.name] for line in batch)
                 await move_on(self._database, kind.record.table, column.name, highest)
         async with self._database.transaction(run.report.namespace) as tx:

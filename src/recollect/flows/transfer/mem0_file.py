@@ -57,7 +57,7 @@ class BadMemory:
 
 
 def parse(content: bytes, user_id: str | None, now: datetime) -> Iterator[Mem0Memory | BadMemory]:
-    """Every memory of a file; one that names nobody belongs to `user_id`, one without a time came about now."""
+    """Every memory of a file; one without a user belongs to `user_id`, one without a time is dated now."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as problem:
@@ -130,7 +130,7 @@ def _scope(entry: Mapping[str, Any], user_id: str | None) -> MemoryScope:
     named = [entry.get("user_id"), entry.get("agent_id"), entry.get("run_id")]
     if not any(named):
         if user_id is None:
-            raise Invalid("the memory has no user_id, agent_id or run_id: name an owner with --user")
+            raise Invalid("the memory has no user_id, agent_id or run_id: set an owner with --user")
         named[0] = user_id
     for value, name in zip(named, ("user_id", "agent_id", "run_id"), strict=True):
         if value:

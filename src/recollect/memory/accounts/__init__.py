@@ -1,1 +1,1 @@
-"""Who may come in, and what they spent."""
+"""Keys and usage."""

@@ -1,4 +1,4 @@
-"""Access: the keys that open a namespace, known by their hashes alone."""
+"""Access: the keys of a namespace, stored only as hashes."""
 
 from dataclasses import dataclass
 from datetime import datetime

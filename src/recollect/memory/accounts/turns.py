@@ -1,4 +1,4 @@
-"""Turns: when each model may be asked next, and how many requests to it are under way, in all processes together."""
+"""Turns: when each model may be called next, and how many requests to it are under way, across all processes."""
 
 from dataclasses import dataclass
 from datetime import datetime

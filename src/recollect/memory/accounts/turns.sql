@@ -25,6 +25,6 @@ where namespace = :namespace and model = :model and free_at < now() + make_inter
 insert into model_requests (namespace, model, id, expires_at) values (:namespace, :model, :request_id, :expires_at);
 
 -- finish
--- A request that is over, and those that nobody finished.
+-- A request that is over, and those that were never finished.
 delete from model_requests
 where namespace = :namespace and model = :model and (id = :request_id or expires_at <= now());

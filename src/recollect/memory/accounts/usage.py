@@ -1,4 +1,4 @@
-"""Usage: what was asked of providers, and how much of the day's budget that took."""
+"""Usage: requests to providers, and how much of the daily budget they used."""
 
 from dataclasses import dataclass
 from datetime import date

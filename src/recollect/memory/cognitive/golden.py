@@ -137,7 +137,7 @@ class Golden:
         return GoldenQuery(*await _one(db, _Sql.find, query_id))
 
     async def lock(self, tx: Transaction, query_id: int) -> GoldenQuery:
-        """The same, and nobody else changes it until the transaction ends."""
+        """The same, locked against changes until the transaction ends."""
         return GoldenQuery(*await _one(tx, _Sql.lock, query_id))
 
     async def expect(self, tx: Transaction, query_id: int, expected_ids: list[int]) -> None:
@@ -211,7 +211,7 @@ async def _one(db: Statements, query: Query, query_id: int) -> Any:
     row = await db.first(query, query_id=query_id) if 0 < query_id <= checks.LARGEST_ID else None
     if row is None:
         raise NotFound(
-            f"query_id {query_id} is not in the golden set: `recollect golden add QUERY` adds a query, "
-            "`recollect golden list` shows their ids"
+            f"query_id {query_id} is not in the golden set: list ids with `recollect golden list`, "
+            "add a query with `recollect golden add QUERY`"
         )
     return row

@@ -1,5 +1,5 @@
 -- known
--- What a golden query expects, if it is there; nobody else changes that until the transaction ends.
+-- What a golden query expects, if it is there, locked until the transaction ends.
 select expected_ids from golden_queries where namespace = :namespace and digest = :digest for update;
 
 -- put

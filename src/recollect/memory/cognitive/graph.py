@@ -8,7 +8,7 @@ from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
-# What an edge calls an end that nobody has said anything about.
+# The label of a node that is only known from an edge.
 DEFAULT_LABEL = "Entity"
 
 Direction = Literal["out", "in"]

@@ -13,7 +13,7 @@ where namespace = :namespace and name = :name
 returning id, label, name, properties, vector_id, false as created;
 
 -- create_node
--- A node that nobody has named yet; one that exists is left as it is.
+-- A node that is not there yet; one that exists is left as it is.
 insert into graph_nodes (namespace, name, label, labelled, properties, vector_id)
 values (:namespace, :name, :label, true, :properties::text::jsonb, :vector_id)
 on conflict (namespace, name) do nothing
@@ -34,7 +34,7 @@ returning name;
 
 -- label_ends
 -- Says what nodes are that have no label of their own, in name order. No key is changed, and to lock them as if one
--- were would make whoever adds an edge to them wait.
+-- were would make a writer that adds an edge to them wait.
 with held as (
     select id, name from graph_nodes where namespace = :namespace and name = any(:names::text[]) and not labelled
     order by name

@@ -1,4 +1,4 @@
-"""Judging: what two judges said of documents, each raw score, and how far they agreed."""
+"""Judging: the raw scores of two judges for documents, and how far they agree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

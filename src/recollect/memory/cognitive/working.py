@@ -119,7 +119,7 @@ class Working:
         await self._hold(tx)
         if len(await tx.all(_Sql.places, content="")) > CAPACITY:
             raise Conflict(
-                f"Working memory holds {CAPACITY} items already: forget some first, by `recollect forget working:ID`"
+                f"Working memory already has {CAPACITY} items: first delete some with `recollect forget working:ID`"
             )
 
     async def archive(self, tx: Transaction, item_id: int) -> int | None:

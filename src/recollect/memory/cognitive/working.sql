@@ -3,7 +3,7 @@
 insert into working_state (namespace) values (:namespace) on conflict (namespace) do nothing;
 
 -- lock
--- One writer at a time: whoever comes next waits here until this transaction ends.
+-- One writer at a time: the next one waits here until this transaction ends.
 select namespace from working_state where namespace = :namespace for update;
 
 -- places
@@ -55,7 +55,7 @@ limit :limit;
 delete from stale_items where namespace = :namespace and id = :item_id returning id;
 
 -- page_working_items
--- What is in working memory, which belongs to nobody in particular, as all that follows but resources.
+-- What is in working memory, which has no owner, as all that follows but resources.
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from working_items r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)

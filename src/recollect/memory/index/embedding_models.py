@@ -1,4 +1,4 @@
-"""Embedding models: which one gives a namespace its meaning, and the move from one to another."""
+"""Embedding models: the one that a namespace uses, and the switch to another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class EmbeddingModels:
         return None if row is None else State(*row)
 
     async def lock(self, tx: Transaction, first: str) -> State:
-        """The record, which nobody changes before this transaction ends; a new namespace settles on a model."""
+        """The record, locked against changes until this transaction ends; a new namespace settles on a model."""
         row = await tx.first(_Sql.lock)
         if row is None:
             await tx.all(_Sql.settle_on, first=first)
@@ -64,7 +64,7 @@ class EmbeddingModels:
         return State(*row)
 
     async def lock_for_change(self, tx: Transaction, first: str) -> State:
-        """The same for whoever changes it; waits for everyone who holds it."""
+        """The same, for changing it; waits for all who hold it."""
         await tx.all(_Sql.settle_on, first=first)
         return State(*await tx.one(_Sql.lock_for_change))
 

@@ -7,7 +7,7 @@ select active, next, switched_at, leftovers from embedding_models where namespac
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace for share;
 
 -- lock_for_change
--- The same, for whoever is going to change it: waits for those who hold it.
+-- The same, for changing it: waits for those who hold it.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace for update;
 
 -- settle_on

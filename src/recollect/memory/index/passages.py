@@ -136,7 +136,7 @@ class Passages:
     """Writes and removes passages, and hands the indexer its work."""
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
-        """Make items findable by their words now, and by their meaning soon."""
+        """Make items available to keyword search now, and to semantic search soon."""
         parts = ((source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts))
         first: dict[str, int] = {}
         while some := list(islice(parts, ADDED_AT_ONCE)):
@@ -190,9 +190,9 @@ class Passages:
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
     ) -> None:
-        """Store the meaning of an item that this same transaction added; vectors by the text of their passage."""
+        """Store the vectors of an item that this same transaction added; vectors by the text of their passage."""
         ids = await self.of_items(tx, kind, [item_id])
-        # Nobody else sees these passages yet, so nobody has counted their words or works on them.
+        # No one else sees these passages yet, so their words are not counted and no worker has them.
         claims = await self._claims(tx, dict.fromkeys(ids, False))
         await self.complete(tx, claims, model, [vectors[claim.text] for claim in claims])
 
@@ -251,7 +251,7 @@ class Passages:
         return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
 
     async def claim_some(self, tx: Transaction, ids: Sequence[int], limit: int) -> list[Claim]:
-        """Take some of these passages for this transaction, where nobody else has."""
+        """Take those of these passages for this transaction that no one else has taken."""
         rows = await tx.all(_Sql.claim_some, ids=list(ids), limit=limit)
         return await self._claims(tx, {row["id"]: row["counted"] for row in rows})
 
@@ -274,7 +274,7 @@ class Passages:
         ]
 
     async def complete(self, tx: Transaction, claims: Sequence[Claim], model: str, vectors: Sequence[str]) -> None:
-        """Store the meaning of claimed passages, count their words, and take them off the queue."""
+        """Store the vectors of claimed passages, count their words, and take them off the queue."""
         await tx.all(
             _Sql.add_vectors,
             ids=[claim.id for claim in claims],

@@ -22,7 +22,7 @@ from unnest(:ids::bigint[], :kinds::text[], :heads::bigint[], :keys::text[], :we
     head, keys, weights);
 
 -- enqueue
--- Their meaning is the indexer's work.
+-- The indexer adds their vectors.
 insert into passage_queue (namespace, id, owner)
 select :namespace, q.id, q.owner from unnest(:ids::bigint[], :owners::text[]) as q (id, owner);
 
@@ -95,11 +95,11 @@ select :namespace, t.term, t.df from unnest(:terms::int[], :counts::bigint[]) as
 on conflict (namespace, term) do update set df = term_stats.df + excluded.df;
 
 -- remove_unused_terms
--- Terms that no passage has any more. Whoever counts one meanwhile waits, and begins anew.
+-- Terms that no passage has any more. A writer that counts one meanwhile waits, and begins anew.
 delete from term_stats where namespace = :namespace and term = any(:counts::int[]) and df <= 0;
 
 -- claim
--- The newest passages that nobody else works on.
+-- The newest passages that no other worker has.
 select id, counted from passage_queue where namespace = :namespace order by id desc limit :limit for update skip locked;
 
 -- claim_uncounted
@@ -126,7 +126,7 @@ join passage_words words on words.namespace = :namespace and words.id = passages
 where passages.namespace = :namespace and passages.id = any(:ids::bigint[]);
 
 -- add_vectors
--- Meaning, in the space of one model.
+-- Vectors, in the space of one model.
 insert into passage_vectors (namespace, id, kind, owner, head, model, embedding)
 select :namespace, v.id, v.kind, v.owner, v.head, :model, v.embedding::halfvec
 from unnest(:ids::bigint[], :kinds::text[], :owners::text[], :heads::bigint[], :vectors::text[]) as v (id, kind,

@@ -1,4 +1,4 @@
-"""Search: two legs nominate items, by words and by meaning, and one statement scores every nominee by both."""
+"""Search: keyword and semantic search nominate items, and one statement scores every nominee by both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -136,7 +136,7 @@ class Search:
         return [row["id"] for row in rows]
 
     async def by_meaning(self, db: Statements, scope: Scope, question: Meaning, limit: int) -> list[int]:
-        """So many items near the question in meaning, the nearest first, each by its nearest passage."""
+        """So many items nearest to the question's vector, the nearest first, each by its nearest passage."""
         if scope.is_whole():
             rows = await db.all(
                 _Sql.by_meaning,
@@ -210,7 +210,7 @@ class Search:
         return {row["speaker"] for row in rows}
 
     async def pending(self, db: Statements, owner: str | None) -> int:
-        """How many passages still wait for their meaning, up to a bound."""
+        """How many passages are not embedded yet, up to a bound."""
         return int((await db.one(_Sql.pending, owner=owner, max_pending=MAX_PENDING))["pending"])
 
     async def waiting_items(self, db: Statements, kind: str) -> int:

@@ -192,7 +192,7 @@ with recursive found (owner, speaker) as (
 select speaker from found limit :max_speakers;
 
 -- waiting_items
--- How many items of one kind that belong to nobody in particular wait to be embedded, up to a bound.
+-- How many items of one kind without an owner are waiting to be embedded, up to a bound.
 select count(*) as waiting
 from (
     select distinct passages.item_id
@@ -203,7 +203,7 @@ from (
 ) as some_of_them;
 
 -- pending
--- How many passages of an owner, or of the namespace, still wait for their meaning, up to a bound.
+-- How many passages of an owner, or of the namespace, are not embedded yet, up to a bound.
 select count(*) as pending
 from (
     select id from passage_queue
