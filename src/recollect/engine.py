@@ -84,7 +84,7 @@ class Engine:
             self.maintenance.start(self.embeddings.sweep)
 
     def _build_spine(self) -> None:
-        """Every write, every way to find it again, and what gives passages their meaning in the background."""
+        """Every write, every way to find it again, and what embeds passages in the background."""
         capabilities = self.capabilities
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)

@@ -1,4 +1,4 @@
-"""A fork waits for imports in other threads: a child would inherit module locks that nobody is left to release."""
+"""A fork waits for imports in other threads: a child would inherit module locks that no thread is left to release."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ FORK_WAITS_SECONDS = 10.0
 
 
 class _ImportLock:
-    """A lock that whoever forks takes first."""
+    """A lock that a fork takes first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

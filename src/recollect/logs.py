@@ -1,4 +1,4 @@
-"""Structured logs on standard error, from which secrets are taken out."""
+"""Structured logs on standard error, with secrets removed."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Long work on the event loop in short steps: whoever else waits for the loop gets a turn every few milliseconds.
+"""Long work on the event loop in short steps: other tasks get a turn every few milliseconds.
 
 A thread would not do. It holds the interpreter as much as the loop does, and cannot be ended.
 """
@@ -20,7 +20,7 @@ async def in_steps(work: Iterable[_Item | None]) -> list[_Item]:
     """Everything that a lazy iterable yields; between two of its items others may run. None is a step without an item.
 
     What is done within the first step costs nothing more. Of longer works, one is under way at a time, so that many of
-    them make nobody else wait longer than one.
+    them make no one else wait longer than one.
     """
     items: list[_Item] = []
     rest = iter(work)

@@ -1,4 +1,4 @@
-"""Work that ends when it is told to: background tasks, tasks beside a block, and threads that nobody waits for.
+"""Work that ends on request: background tasks, tasks beside a block, and threads that no one waits for.
 
 A task is ended by cancelling it until it has ended. Once is not enough: what it runs may lose a cancellation, as
 `asyncio.wait_for` of Python 3.11 does when its awaitable is done at that moment, and asyncio.run would wait for ever.
@@ -87,7 +87,7 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
         await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # Python reports a failure that nobody looked at
+            task.exception()  # Python reports a failure that was never looked at
 
 
 @asynccontextmanager
@@ -143,7 +143,7 @@ async def _see_to_its_end(work: "asyncio.Task[None]") -> None:
         raise asyncio.CancelledError
 
 
-# Held until they have ended: a loop knows its tasks by weak references, and one that nobody refers to any more would be
+# Held until they have ended: a loop knows its tasks by weak references, and one without other references would be
 # collected as garbage before the end of asyncio.run could cancel it.
 _ours: "set[asyncio.Task[Any]]" = set()
 
@@ -189,7 +189,7 @@ class _DaemonThreads(Executor):
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
-                except BaseException as problem:  # noqa: BLE001  # it is for whoever waits for the result
+                except BaseException as problem:  # noqa: BLE001  # it is for the caller that waits for the result
                     future.set_exception(problem)
             # A thread that waits must not hold on to what it did last.
             del future, work

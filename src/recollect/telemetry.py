@@ -1,7 +1,7 @@
 """Spans and figures of what a server does, through OpenTelemetry's API; nothing is noted unless a server exports it.
 
 Names follow the semantic conventions of HTTP, MCP and GenAI memory operations. No text, id, key or question of a caller
-is ever an attribute: routes are told by their patterns, and a memory store by its namespace.
+is ever an attribute: routes are named by their patterns, and a memory store by its namespace.
 """
 
 import time
@@ -40,7 +40,7 @@ class _Observer:
         self.recalls = meter.create_counter("recollect.recalls", "{recall}", "Searches answered")
         self.indexed = meter.create_counter("recollect.passages.indexed", "{passage}", "Passages that were embedded")
         self.waiting = meter.create_gauge(
-            "recollect.passages.waiting", "{passage}", "Passages of all namespaces that wait to be embedded"
+            "recollect.passages.waiting", "{passage}", "Passages waiting to be embedded, in all namespaces"
         )
 
 
@@ -89,7 +89,7 @@ def messages_stored(count: int) -> None:
 
 
 def passages_indexed(count: int) -> None:
-    """So many passages were given their meaning."""
+    """Count embedded passages."""
     if _Here.observer is not None:
         _Here.observer.indexed.add(count)
 
@@ -160,7 +160,7 @@ def mcp_request(method: str, tool: str | None, meta: Mapping[str, Any] | None) -
 
 @contextmanager
 def _measured(span: Span, histogram: Histogram, attributes: Mapping[str, str]) -> Iterator[Callable[[str], None]]:
-    """Record how long it took; a failure is told by its category, because its sentence may quote the caller."""
+    """Record how long it took; a failure is recorded by its category, because its sentence may quote the caller."""
     noted = dict(attributes)
     began = time.perf_counter()
 
