@@ -304,7 +304,7 @@ async def test_a_change_of_metadata_or_category_leaves_the_rest(engine: Engine, 
     assert await counts(engine, namespace) == before
     assert (await engine.memories.add(namespace, "tea is hot", "preference", ANN)).what == "existing"
     assert (await engine.memories.add(namespace, "tea is hot", "fact", ANN)).what == "created"
-    with pytest.raises(Conflict, match="in the same scope is identical"):
+    with pytest.raises(Conflict, match="in the same scope is a duplicate"):
         await engine.memories.update(namespace, str(memory.id), Change(category="fact"))
     with pytest.raises(Invalid, match="change the field category"):
         await engine.memories.update(namespace, str(memory.id), Change(metadata={"category": "fact"}))

@@ -207,7 +207,7 @@ def _event(line: bytes, place: str) -> SessionEvent | None:
     if not line.strip():
         return None
     event = _read(line)
-    # A last line that a crash tore is no mistake.
+    # A last line that a crash tore is not an error.
     if event is None and line.endswith(b"\n"):
         _log.warning("Skipped an unreadable line in a session file: %s", place)
     return event

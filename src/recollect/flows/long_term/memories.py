@@ -413,7 +413,7 @@ class LongTermMemory:
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
             return clash
-        return Conflict(f"Memory {same.id} in the same scope is identical: delete one of the two")
+        return Conflict(f"Memory {same.id} in the same scope is a duplicate: delete one of the two")
 
 
 def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:

@@ -24,7 +24,7 @@ HELP = """\
 /skills         list the skills
 /skill NAME ... use a skill for this prompt
 /status         show the configuration
-/quit           quit (or Ctrl-D; Ctrl-C stops an answer)
+/quit           exit (or Ctrl-D; Ctrl-C stops an answer)
 //word ...      send a prompt that begins with a slash"""
 
 # One word behind a slash; "/etc/hosts, what is it?" is a question.
