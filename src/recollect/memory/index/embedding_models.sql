@@ -28,8 +28,8 @@ where namespace = :namespace;
 update embedding_models set leftovers = false where namespace = :namespace;
 
 -- claim
--- Passages with a vector of one model and none of another; others who do the same pass these over, and whoever deletes
--- one waits.
+-- Passages with a vector of one model and none of another; others who do the same skip these, and a deletion of one
+-- waits.
 select passages.id, passages.kind, passages.owner, old.head, passages.text
 from passages
 join passage_vectors old on old.namespace = :namespace and old.id = passages.id and old.model = :old
