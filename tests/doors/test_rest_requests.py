@@ -171,7 +171,7 @@ async def test_an_encoded_slash_belongs_to_the_id_of_a_session_and_a_plain_one_d
     assert (await http.post("/stm/team/7/messages", json={"messages": [SAID]})).status_code == 404
     assert (await http.delete("/stm/x/messages")).status_code == 405
     assert (await http.delete("/stm/x%2Fmessages")).json() == {"session_id": "x/messages", "deleted": True}
-    assert (await http.get("/ltm/memories/a%2Fb")).json()["detail"] == "There is no memory a/b"
+    assert (await http.get("/ltm/memories/a%2Fb")).json()["detail"] == "Unknown memory a/b"
     assert (await http.delete("/stm/team%2F7/", follow_redirects=True)).json()["session_id"] == "team/7"
 
 

@@ -437,5 +437,5 @@ async def test_a_bad_search_or_list_is_refused_with_a_sentence(engine: Engine, n
         with pytest.raises(Invalid, match="limit"):
             await engine.memories.newest(namespace, ANN, limit)
     for memory_id in ("", "no-uuid", str(UUID(int=0)), "x" * 5000):
-        with pytest.raises(NotFound, match="There is no memory"):
+        with pytest.raises(NotFound, match="Unknown memory"):
             await engine.memories.get(namespace, memory_id)

@@ -268,7 +268,7 @@ async def test_an_unknown_memory_is_404_with_a_sentence(http: httpx.AsyncClient)
         ]
         for answer in answers:
             assert answer.status_code == 404, (memory_id, answer.text)
-            assert answer.json()["detail"].startswith("There is no memory ")
+            assert answer.json()["detail"].startswith("Unknown memory ")
 
 
 BAD_MEMORIES: list[dict[str, Any]] = [

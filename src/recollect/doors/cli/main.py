@@ -373,7 +373,7 @@ def bench() -> None:
 @click.argument("corpus", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
-@click.option("--namespace", help="Namespace to use; reused if it already holds the corpus.  [default: a new one]")
+@click.option("--namespace", help="Namespace to use; reused if it already contains the corpus.  [default: a new one]")
 def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
     """Store CORPUS, ask QUESTIONS, and write the turns recalled for each, best first.
 

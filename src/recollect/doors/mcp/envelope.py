@@ -27,7 +27,7 @@ def check(message: Any) -> None:
         if not isinstance(method, str) or not 0 < len(method) <= MAX_METHOD_CHARACTERS:
             raise Invalid(f'"method" must be a string of 1 to {MAX_METHOD_CHARACTERS} characters, as in "tools/call"')
         if params is not None and not isinstance(params, dict):
-            raise Invalid('"params" must be an object, or be left out')
+            raise Invalid('"params" must be an object or omitted')
     elif not isinstance(message.get("result"), dict) and not is_error:
         raise Invalid('The message must have a "method", or be an answer with a "result" or an "error"')
     elif given is None and "error" not in message:

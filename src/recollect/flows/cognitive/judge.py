@@ -71,7 +71,7 @@ class Verdict(BaseModel):
 
 
 Pair = tuple[Verdict, Verdict]
-"""What both judges said of a document."""
+"""The scores of both judges for a document."""
 
 
 @dataclass(frozen=True, slots=True)

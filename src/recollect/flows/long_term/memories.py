@@ -484,4 +484,4 @@ def _existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemo
 
 
 def _unknown(memory_id: str) -> NotFound:
-    return NotFound(f"There is no memory {memory_id[:_SHOWN_ID_CHARACTERS]}")
+    return NotFound(f"Unknown memory {memory_id[:_SHOWN_ID_CHARACTERS]}")
