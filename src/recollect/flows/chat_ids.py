@@ -28,6 +28,4 @@ def is_stored_chat(session_id: str) -> bool:
 def refuse_stored_chat(session_id: str) -> None:
     """For every way to write but the gateway's."""
     if is_stored_chat(session_id):
-        raise Invalid(
-            f"Session {session_id} is a gateway chat: only its user can add to it, with POST /memories/add"
-        )
+        raise Invalid(f"Session {session_id} is a gateway chat: only its user can add to it, with POST /memories/add")

@@ -215,9 +215,7 @@ async def test_a_judge_whose_key_is_refused_or_missing_is_named_and_the_key_is_n
     await engine_without.close()
     assert refused["error"] == missing["error"] == "API key not configured"
     judge = f"Judge 2 (anthropic:{settings.judge_anthropic_model})"
-    assert refused["details"].startswith(
-        f"Nothing was stored: {judge} failed: Anthropic rejected the API key (401)"
-    )
+    assert refused["details"].startswith(f"Nothing was stored: {judge} failed: Anthropic rejected the API key (401)")
     assert REFUSED_KEY not in refused["details"]
     assert missing["details"] == (
         "Judge 2 is a language model, and no Anthropic API key is configured. Set RECOLLECT_ANTHROPIC_API_KEY."

@@ -22,9 +22,7 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     the other does not agrees no more than by chance: 0, as the formula has it, also if the two never agree.
     """
     if not first or len(first) != len(second):
-        raise Invalid(
-            f"Both judges must score the same documents: there are {len(first)} and {len(second)} scores"
-        )
+        raise Invalid(f"Both judges must score the same documents: there are {len(first)} and {len(second)} scores")
     things = len(first)
     agreed = things * sum(one == other for one, other in zip(first, second, strict=True))
     firsts, seconds = Counter(first), Counter(second)

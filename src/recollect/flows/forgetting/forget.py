@@ -243,7 +243,5 @@ def _check(namespace: str, target: Target, twins: bool) -> None:
 
 def _known(receipt: Receipt, target: Target) -> Receipt:
     if not receipt.rows:
-        raise NotFound(
-            _UNKNOWN.get(target.kind or "", "No item has the id {name}").format(id=target.id, name=target)
-        )
+        raise NotFound(_UNKNOWN.get(target.kind or "", "No item has the id {name}").format(id=target.id, name=target))
     return receipt

@@ -41,9 +41,7 @@ class ForgottenUser(BaseModel):
     user_id: str = Field(examples=["anna"])
     forgotten: bool = Field(description="False if this was a dry run")
     rows: dict[str, int] = Field(examples=[{"messages": 120, "passages": 131, "sessions": 4}])
-    insights_left: list[int] = Field(
-        description="Insights kept because they are also based on other users' messages"
-    )
+    insights_left: list[int] = Field(description="Insights kept because they are also based on other users' messages")
 
 
 @router.post("/users", status_code=201, tags=["gateway"], responses=responses(409))
