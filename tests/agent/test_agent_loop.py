@@ -231,9 +231,9 @@ async def test_an_answer_given_before_the_last_tool_call_is_the_answer(tmp_path:
         ("memory", "{broken", "are not JSON"),
         ("memory", "[]", "must be a JSON object"),
         ("memory", "{}", "target must be one of memory, user"),
-        ("memory", '{"action": "add", "target": "memory"}', "content is missing"),
+        ("memory", '{"action": "add", "target": "memory"}', "content is required"),
         ("memory", '{"action": "eat", "target": "memory"}', "action must be one of add, replace, remove"),
-        ("session_search", '{"query": 7}', "query is missing"),
+        ("session_search", '{"query": 7}', "query is required"),
     ],
 )
 async def test_a_wrong_tool_call_is_told_to_the_model_and_the_run_goes_on(
@@ -293,7 +293,7 @@ def test_a_configuration_made_without_a_file_is_held_to_its_mode(tmp_path: Path,
         memory = MemoryConfig("curated", True, configs.gateway())
         assert EngineLoader(AgentConfig(memory, workspace=tmp_path)).load().memory_gateway_service is None
     else:
-        with pytest.raises(ConfigurationError, match=r"needs memory\.gateway\.baseUrl"):
+        with pytest.raises(ConfigurationError, match=r"requires memory\.gateway\.baseUrl"):
             EngineLoader(AgentConfig(MemoryConfig("hybrid", True), workspace=tmp_path)).load()
 
 

@@ -111,7 +111,7 @@ def test_explicit_hybrid_with_missing_credentials_fails_loading(tmp_path: Path, 
         *(
             (
                 hybrid(timeoutSeconds=seconds),
-                "memory.gateway.timeoutSeconds must be a positive number of seconds, 86400 at most",
+                "memory.gateway.timeoutSeconds must be a positive number of seconds, at most 86400",
             )
             for seconds in (0, -1, "10", True, 1e300, 10**400)
         ),
@@ -247,7 +247,7 @@ def test_a_section_that_is_null_is_as_good_as_none(tmp_path: Path) -> None:
     for document in ({"memory": None, "provider": None}, {"memory": {"gateway": None}}):
         config = load_config(written(tmp_path, document))
         assert (config.memory, config.provider) == (implicit, ProviderConfig())
-    assert "needs memory.gateway.baseUrl" in refused(tmp_path, {"memory": {"mode": "hybrid", "gateway": None}})
+    assert "requires memory.gateway.baseUrl" in refused(tmp_path, {"memory": {"mode": "hybrid", "gateway": None}})
 
 
 def test_sections_of_other_programs_are_left_alone_with_one_warning(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_a_provider_is_configured_by_camel_case_fields(tmp_path: Path, monkeypat
         ({"name": "anthropic", "model": "m"}, "provider.apiKeyEnv is missing"),
         ({"name": "openai", "model": "m"}, "provider.apiKeyEnv is missing"),
         ({"name": "openai", "model": "m", "apiKeyEnv": "NOT_SET"}, "provider.apiKeyEnv names an environment variable"),
-        ({"name": "openai", "model": "m", "apiKeyEnv": "A", "apiKey": API_KEY}, "provider.apiKeyEnv stands beside"),
+        ({"name": "openai", "model": "m", "apiKeyEnv": "A", "apiKey": API_KEY}, "provider.apiKeyEnv conflicts"),
         ({"maxTokens": 0}, "provider.maxTokens must be a whole number"),
         ({"maxToolRounds": 0}, "provider.maxToolRounds must be a whole number"),
     ],

@@ -50,7 +50,7 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "a device": (lambda path, outside: path.symlink_to("/dev/zero"), "it is a link"),
     "a pipe": (lambda path, outside: os.mkfifo(path), "it is not a regular file"),
     "a folder": (lambda path, outside: path.mkdir(), "it is not a regular file"),
-    "a terabyte": (lambda path, outside: _sparse(path), f"has more than {MAX_BYTES:,} bytes"),
+    "a terabyte": (lambda path, outside: _sparse(path), f"is larger than {MAX_BYTES:,} bytes"),
 }
 
 

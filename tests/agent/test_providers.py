@@ -235,7 +235,7 @@ async def test_an_error_within_an_answer_says_what_the_provider_says() -> None:
     assert str(caught.value) == "Anthropic failed while sending its answer: try again. Its message: Over loaded ***"
     with (
         serving(Answer('data: {"error": {"message": "No more"}}\n\n')) as wire,
-        pytest.raises(ProviderError, match=r"OpenAI gave up .* Its message: No more"),
+        pytest.raises(ProviderError, match=r"OpenAI failed while .* Its message: No more"),
     ):
         await answer_of("openai", wire)
 

@@ -211,7 +211,7 @@ async def test_nobody_at_the_address_costs_nothing_and_says_what_to_check(
 ) -> None:
     nobody = "http://127.0.0.1:1"
     settings = engine.settings.model_copy(update={"openai_base_url": nobody, "anthropic_base_url": nobody})
-    with pytest.raises(Unavailable, match=r"cannot be reached.*_BASE_URL"):
+    with pytest.raises(Unavailable, match=r"Cannot reach .*_BASE_URL"):
         await Providers(settings, engine.spending, engine.pacing, QuickClock()).llm(spec).complete(prompt)
     assert await engine.spending.spent_today(namespace) == 0
 

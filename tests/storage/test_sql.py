@@ -39,7 +39,7 @@ def test_an_unknown_block_fails_at_import(tmp_path: Path) -> None:
 
 
 def test_an_unused_block_fails_at_import(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match="nobody declares: find"):
+    with pytest.raises(ImportError, match="undeclared blocks: find"):
         declare(tmp_path, SQL, "add")
 
 
