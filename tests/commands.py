@@ -1,8 +1,8 @@
 """`recollect` commands as processes of their own, forked from one that has imported what they need.
 
 Most of the time of a short command is imports, and the suite runs hundreds. What only a new interpreter with pipes
-shows (its start and end, a child that keeps a pipe open) is seen by tests/programs, by the commands of the docs, which also
-start the embedded server, and by every server that a test starts.
+shows (its start and end, a child that keeps a pipe open) is seen by tests/programs, by the commands of the docs, which
+also start the embedded server, and by every server that a test starts.
 """
 
 import json

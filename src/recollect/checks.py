@@ -34,7 +34,8 @@ def namespace(value: str) -> str:
     """Namespaces are plain names, because they also travel in a SET command, which takes no parameters."""
     if not isinstance(value, str) or not _NAMESPACE.fullmatch(value):
         raise Invalid(
-            f"namespace {value!r} is invalid: start with a letter or digit, then also . _ : @ - (128 at most)"
+            f"namespace {value!r} is invalid: use letters, digits and . _ : @ -, "
+            "start with a letter or digit, at most 128 characters"
         )
     return value
 

@@ -60,7 +60,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
     file.write_bytes(file.read_bytes().replace(b'"end"', b'"the end"'))
     damaged = run(new, "import", file, "--namespace", "another")
     assert damaged.returncode == 1
-    assert b"line 3: kind is 'the end'" in damaged.stderr
+    assert b"line 3: unknown kind 'the end'" in damaged.stderr
     assert b"Namespace 'another': 1 imported, 0 already present, 2 rejected." in damaged.stdout
     assert b"Traceback" not in again.stderr + damaged.stderr
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -86,12 +87,31 @@ async def test_without_a_terminal_it_wants_to_be_told_yes(talks: Engine, namespa
 
 
 async def test_on_a_terminal_it_asks(talks: Engine, namespace: str) -> None:
-    assert (await in_thread(answered, "n\n", "--session", "one")).returncode == 130
+    refused = await in_thread(answered, "n\n", "--session", "one")
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("Nothing was deleted.\n")
     assert len(await said(talks, namespace)) == 4
     done = await in_thread(answered, "y\n", "--session", "one")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "session:one: forgotten"
     assert await said(talks, namespace) == ["Cats purr.", "Owls fly."]
+
+
+def test_ctrl_c_ends_the_question(settings: Settings) -> None:
+    stored = recollect("remember", "Owls hoot.").stdout.strip()
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [RECOLLECT, "forget", stored], stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        asked = ""
+        while "[y/N]" not in asked:
+            asked += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    os.close(ours)
+    os.close(theirs)
+    assert "Owls hoot." in recollect("recall", "owls").stdout
 
 
 async def test_an_item_goes_by_the_id_that_recall_shows(talks: Engine, namespace: str) -> None:
@@ -106,7 +126,7 @@ async def test_an_insight_that_others_have_a_part_in_is_named(talks: Engine, nam
     numbers = [message.seq for message in await talks.cognition.raw(namespace)]
     insight = (await talks.cognition.compress(namespace, "Animals.", numbers)).insight.id
     result = await in_thread(run, "--user", "ann", "--yes")
-    assert f"Kept, because they are also based on other users' messages: insight:{insight}" in result.stdout
+    assert f"Kept, because they are also based on messages that remain: insight:{insight}" in result.stdout
 
 
 async def test_a_namespace_must_be_named_and_goes_whole(talks: Engine, namespace: str) -> None:

@@ -25,8 +25,8 @@ class Spending:
             if not await self._usage.reserve(tx, day, tokens, self.daily_tokens):
                 spent = await self._usage.spent(tx, day)
                 raise BudgetSpent(
-                    f"The token budget for {day} is too small: {spent:,} of {self.daily_tokens:,} tokens are used or "
-                    f"reserved, and {purpose.feature} with {purpose.model} may need {tokens:,}. "
+                    f"The token budget for {day} does not cover this request: {spent:,} of {self.daily_tokens:,} "
+                    f"tokens are used or reserved, and {purpose.feature} with {purpose.model} may need {tokens:,}. "
                     "Raise RECOLLECT_LLM_DAILY_TOKENS, or wait until tomorrow (UTC)."
                 )
         return Reservation(purpose, day, tokens)

@@ -69,7 +69,8 @@ def demo(keep: bool) -> None:
 def keys() -> None:
     """Create, list and revoke API keys for HTTP clients.
 
-    A namespace without keys is open to every process on this machine. Once it has a key, every request needs one.
+    On loopback, a namespace without keys is open to everyone on this machine. Once it has a key, every request needs
+    one.
     """
 
 
@@ -132,7 +133,7 @@ def remember(text: str, user: str | None) -> None:
 @cli.command()
 @click.argument("question")
 @click.option("--user", help="Only this user's items.")
-@click.option("--session", help="Only messages of this session.")
+@click.option("--session", help="Only items of this session.")
 @click.option("--kind", "kinds", cls=_KindOption, multiple=True)
 @click.option("--top-k", type=int, default=10, show_default=True, help="Maximum number of results.")
 @click.option("--token-budget", type=int, help="Maximum total number of tokens in all texts.")
@@ -434,7 +435,7 @@ def export(file: Path, namespace: str | None, user: str | None, force: bool) -> 
     type=click.Choice(["memory-json", "mem0"]),
     help="Format of FILE, if not a Recollect export.",
 )
-@click.option("--user", help="With --from mem0: owner for records without a user_id.")
+@click.option("--user", help="With --from mem0: owner for records without a user_id, agent_id or run_id.")
 def import_(file: Path, namespace: str | None, origin: str | None, user: str | None) -> None:
     """Import FILE, as written by `recollect export`, keeping its ids. Existing records are not changed.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -10,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from recollect import logs
+from recollect import checks, logs
 from recollect import settings as environment
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
@@ -40,6 +41,21 @@ def with_engine(work: Callable[[Engine], Awaitable[T]], *, will_search: bool = F
             return await work(engine)
 
     return asyncio.run(run())
+
+
+def chosen_namespace(engine: Engine, given: str | None) -> str:
+    """The namespace that an option names; without the option, that of the environment."""
+    return engine.settings.namespace if given is None else checks.namespace(given)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a prompt: the handler of asyncio only cancels the task, which waits for the answer."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @asynccontextmanager

@@ -53,8 +53,7 @@ class Scope:
 
     def is_whole(self) -> bool:
         """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
-        narrowed = (self.agent_id, self.session_id, self.categories, self.since, self.until, self.metadata)
-        return not any(narrowed) and self.realm is None
+        return all(value in (None, ()) for name, value in self.values().items() if name not in ("owner", "kinds"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.one_command import chosen_namespace, with_engine
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid
@@ -39,7 +39,7 @@ def run(path: Path, namespace: str | None, user: str | None, overwrite: bool) ->
 
 
 async def _write(engine: Engine, file: BinaryIO, namespace: str | None, user: str | None) -> int:
-    namespace = namespace or engine.settings.namespace
+    namespace = chosen_namespace(engine, namespace)
     count = 0
     async for line in engine.exporting.lines(namespace, user):
         file.write(line.encode() + b"\n")

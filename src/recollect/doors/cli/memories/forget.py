@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from recollect.doors.cli.one_command import command, opened_engine
+from recollect.doors.cli.one_command import command, interruptible, opened_engine
 from recollect.doors.cli.printing import echo, one_line, print_json
 from recollect.errors import Invalid
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
@@ -54,7 +54,11 @@ def _ask(namespace: str, expected: Receipt) -> None:
         echo(line, err=True)
     if not sys.stdin.isatty():
         raise Invalid("Nothing was deleted: no terminal to confirm on. Use --yes to delete, or --dry-run to count.")
-    click.confirm("Delete all of this?", abort=True, err=True)
+    with interruptible():
+        agreed = click.confirm("Delete all of this?", err=True)
+    if not agreed:
+        echo("Nothing was deleted.", err=True)
+        sys.exit(1)
 
 
 def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
@@ -71,7 +75,7 @@ def _lines(receipt: Receipt) -> list[str]:
     lines = [f"{count:>12,}  {kind}" for kind, count in receipt.rows.items()]
     if receipt.insights_left:
         ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)
-        lines.append(f"Kept, because they are also based on other users' messages: {ids}")
+        lines.append(f"Kept, because they are also based on messages that remain: {ids}")
     if receipt.twins_left:
         lines.append(f"Duplicates kept (use --twins to delete them too): {', '.join(receipt.twins_left)}")
     return lines

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import click
 
 from recollect.doors.cli.memories.export import STANDARD
-from recollect.doors.cli.one_command import command, opened_engine
+from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine
 from recollect.doors.cli.printing import echo, embed_if_short
 from recollect.engine import Engine
 from recollect.errors import Invalid
@@ -50,9 +50,9 @@ async def _import(engine: Engine, path: Path, namespace: str | None, origin: str
         raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
     with source as file, _progress(path) as progress:
         if origin == "memory-json":
-            return await engine.adopting.memory_json(namespace or engine.settings.namespace, file, progress)
+            return await engine.adopting.memory_json(chosen_namespace(engine, namespace), file, progress)
         if origin == "mem0":
-            return await engine.adopting.mem0(namespace or engine.settings.namespace, file, user, progress)
+            return await engine.adopting.mem0(chosen_namespace(engine, namespace), file, user, progress)
         return await engine.importing.run(file, namespace, progress)
 
 

@@ -34,7 +34,7 @@ def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None
 
 
 async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
-    chosen = namespace or f"bench-{uuid4()}"
+    chosen = f"bench-{uuid4()}" if namespace is None else checks.namespace(namespace)
     asked = list(_rows(questions, ("conversation", "id", "question")))
     if not asked:
         raise Invalid(f"{questions} has no questions")

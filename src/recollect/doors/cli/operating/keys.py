@@ -1,6 +1,6 @@
 """`recollect keys`: create, list and revoke API keys for HTTP clients."""
 
-from recollect.doors.cli.one_command import command, opened_engine, with_engine
+from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine, with_engine
 from recollect.doors.cli.printing import echo, one_line
 
 # Of other namespaces, by name.
@@ -9,7 +9,7 @@ SHOWN = 20
 
 def create(namespace: str | None, label: str | None) -> None:
     """Print a new key on standard output, and how to use it on standard error."""
-    key = with_engine(lambda engine: engine.access.create_key(namespace or engine.settings.namespace, label))
+    key = with_engine(lambda engine: engine.access.create_key(chosen_namespace(engine, namespace), label))
     echo("Save this key: it is not shown again. Send it as the header  Authorization: Bearer KEY", err=True)
     echo("From now on, HTTP requests to this namespace need a key.", err=True)
     echo(key.secret)
@@ -19,7 +19,7 @@ def create(namespace: str | None, label: str | None) -> None:
 async def show(namespace: str | None) -> None:
     """Print the keys without their secrets, and on standard error which other namespaces have keys."""
     async with opened_engine() as engine:
-        name = namespace or engine.settings.namespace
+        name = chosen_namespace(engine, namespace)
         elsewhere = await engine.access.keys_elsewhere(name, SHOWN + 1)
         keys = await engine.access.keys(name)
     if keys:
@@ -40,7 +40,7 @@ async def show(namespace: str | None) -> None:
 async def revoke(namespace: str | None, key_id: str) -> None:
     """Revoke a key; servers reject it within two seconds."""
     async with opened_engine() as engine:
-        name = namespace or engine.settings.namespace
+        name = chosen_namespace(engine, namespace)
         await engine.access.revoke(name, key_id)
         is_open = await engine.access.is_open(name)
     if is_open:

@@ -82,7 +82,7 @@ class GatewayResult(BaseModel):
     score: float = Field(description="Similarity to the query, from 0 to 1; the order also depends on other signals")
     source_scope: str = Field(description="The narrowest requested scope it was found in")
     resource_uri: str | None = Field(description="The resource it comes from")
-    raw: dict[str, Any] = Field(description="Its metadata")
+    raw: dict[str, Any] = Field(description="Further fields: kind, role, timestamp, title, metadata")
 
 
 class GatewayResults(BaseModel):
@@ -228,7 +228,7 @@ async def flush_chat(request: Request, body: GatewayFlush, response: Response) -
 @router.post(
     "/resources",
     status_code=201,
-    responses=responses() | {200: {"model": StoredResource, "description": "Whether it replaced an earlier text"}},
+    responses=responses() | {200: {"model": StoredResource, "description": "It replaced an earlier text"}},
     openapi_extra=WITHOUT_KEY,
 )
 async def put_resource(request: Request, body: NewResource, response: Response) -> StoredResource:
