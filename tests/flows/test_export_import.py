@@ -324,8 +324,8 @@ async def test_working_memory_stays_within_its_bounds(engine: Engine, namespace:
 BAD_LINES = {
     "half a line": ('{"kind": "documen', "not JSON"),
     "not an object": ("[1, 2]", "not a JSON object"),
-    "no kind": ("{}", "kind is None"),
-    "an unknown kind": ('{"kind": "dream"}', "kind is 'dream'"),
+    "no kind": ("{}", "unknown kind None"),
+    "an unknown kind": ('{"kind": "dream"}', "unknown kind 'dream'"),
     "a field too few": ('{"kind": "working_item", "id": 1}', "has no content, created_at"),
     "a field too many": (
         '{"kind": "golden_query_baseline", "query_id": 1, "expected_ids": [], "hits": 1, "set_on": "2024-01-01", '
@@ -390,7 +390,7 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
     ("message", "content", " ", "content is empty"),
     ("message", "role", "", "role is empty"),
     ("message", "metadata", {"a": "\x00"}, "metadata contains a NUL character"),
-    ("message", "metadata", json.loads("[" * 200 + "]" * 200), "metadata is nested deeper"),
+    ("message", "metadata", json.loads("[" * 200 + "]" * 200), "metadata is nested more than 100 levels deep"),
     ("document", "embedding", [1e39] * 1536, "embedding must contain finite numbers that fit into 32 bits"),
     ("document", "embedding", [10**400] * 1536, "embedding must be a list of numbers"),
     ("document", "metadata", "x", "metadata must be a JSON object"),

@@ -243,7 +243,7 @@ async def test_namespaces_have_golden_sets_of_their_own(engine: Engine, namespac
         (Entry("tea", [2**63]), NotFound, f"expect contains unknown insight ids: {2**63}"),
         (Entry("tea", [0], "golden.jsonl line 7: "), NotFound, "golden.jsonl line 7: expect contains unknown insight"),
         (Entry("tea", ["1"]), Invalid, "expect must contain insight ids"),  # type: ignore[list-item]
-        (Entry("tea", [True]), Invalid, "whole numbers, not True"),
+        (Entry("tea", [True]), Invalid, r"\(whole numbers\), not True"),
         (Entry("tea", "12"), Invalid, "expect must be a list"),  # type: ignore[arg-type]
         (Entry("tea", [1] * 101), Invalid, "expect has 101 ids, more than the limit of 100"),
     ],

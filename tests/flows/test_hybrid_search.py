@@ -104,7 +104,7 @@ async def test_without_a_model_words_alone_count(engine: Engine, namespace: str)
     assert ids(found) == [stored[2], stored[1]]
     assert found.semantic_results_count == 0
     assert found.results[0].score == pytest.approx(0.3)
-    with pytest.raises(Invalid, match=r"Leave query_embedding out .*: No embedding model is installed"):
+    with pytest.raises(Invalid, match=r"Omit query_embedding .*: No embedding model is installed"):
         await engine.cognition.hybrid_search(namespace, "tea", vector)
 
 

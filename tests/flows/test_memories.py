@@ -311,7 +311,7 @@ async def test_a_change_of_metadata_or_category_leaves_the_rest(engine: Engine, 
     deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"a": deep}
-    with pytest.raises(Invalid, match="nested deeper"):
+    with pytest.raises(Invalid, match="nested more than 100 levels deep"):
         await engine.memories.update(namespace, str(memory.id), Change(metadata=deep))
     assert await engine.memories.get(namespace, str(memory.id)) == changed
 

@@ -93,7 +93,7 @@ async def _play(settings: Settings, screen: Screen, keep: bool) -> bool:
     began = time.perf_counter()
     screen.title("Recollect: one memory, many interfaces")
     where = "Embedded PostgreSQL" if settings.database_url is None else "The PostgreSQL of RECOLLECT_DATABASE_URL"
-    screen.text(f"{where}, local embedding model, no API key. Namespace {settings.namespace}.")
+    screen.text(f"{where}, local model, no API key. Namespace {settings.namespace}.")
     async with AsyncExitStack() as stack:
         engine = await Engine.open(settings)
         stack.push_async_callback(engine.close)
