@@ -156,7 +156,7 @@ async def _remember(doors: Doors, screen: Screen) -> None:
 
 async def _recall(doors: Doors, screen: Screen) -> bool:
     """Questions in other words than their answers."""
-    screen.section("Later: three questions that share few words with the answers", "Python: MemoryManager.recall")
+    screen.section("Later: three questions that share no words with the answers", "Python: MemoryManager.recall")
     await doors.library.flush()
     right = True
     for number, question in enumerate(story.QUESTIONS):
