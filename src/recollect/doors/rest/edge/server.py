@@ -1,5 +1,6 @@
 """How the HTTP server is set up, the same in `recollect serve` and in tests."""
 
+import logging
 from typing import Any
 
 import uvicorn
@@ -16,6 +17,7 @@ GRACE_SECONDS = 1
 
 def configured(app: Any, settings: Settings) -> uvicorn.Config:
     """A server of this application that bounds its connections and believes no forwarded header of a stranger."""
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     limit = limit_by_descriptors(settings.database_connections)
     return uvicorn.Config(
         app,
@@ -31,3 +33,8 @@ def configured(app: Any, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether to log it: on a busy machine the grace may be over when the last request has just ended."""
+    return not (record.args == (0,) and str(record.msg).startswith("Cancel %s running task(s)"))
