@@ -1,9 +1,11 @@
 """What a client of the MCP door is told when something breaks on our side."""
 
+import asyncio
 import json
 import logging
 from typing import Any
 
+import httpx
 import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_REQUEST, TextContent
@@ -11,8 +13,10 @@ from pydantic import BaseModel
 
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
+from recollect.doors.mcp.route import LoadedRoute
 from recollect.doors.mcp.server import RecollectServer
 from recollect.doors.mcp.tool import READS, Tools, bound
+from recollect.doors.rest.app import create_app
 from recollect.engine import Engine
 from tests.rest_servers import serving
 
@@ -95,3 +99,17 @@ async def test_what_is_no_message_is_refused_in_a_sentence(engine: Engine) -> No
             assert len(answer.text) < 300
         assert (await http.post("/mcp", json=PING)).status_code == 200
         assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "result": {}})).status_code == 202
+
+
+async def test_a_request_that_waits_for_the_sdk_ends_when_the_server_stops(engine: Engine) -> None:
+    route = LoadedRoute(engine, ())  # never loaded
+    app = create_app(engine, route.routes)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        request = asyncio.create_task(client.post("/mcp", json=PING))
+        async with asyncio.timeout(30):
+            while not request.done():
+                route.end_streams()
+                await asyncio.sleep(0)
+        answer = await request
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "The server is shutting down: try again in a moment"

@@ -5,7 +5,7 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,6 +33,7 @@ class LoadedRoute:
         self._engine = engine
         self._names = names
         self._app: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
+        self._endless: set[asyncio.Task[Any]] = set()
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -50,8 +51,21 @@ class LoadedRoute:
                 await asyncio.wait([serving])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = await asyncio.shield(self._app)
-        await app(scope, receive, send)
+        request = asyncio.current_task()
+        assert request is not None
+        self._endless.add(request)
+        try:
+            app = await asyncio.shield(self._app)
+            if scope["method"] != "GET":
+                self._endless.discard(request)
+            await app(scope, receive, send)
+        finally:
+            self._endless.discard(request)
+
+    def end_streams(self) -> None:
+        """Cancel what would outlast a shutdown: streams that clients listen to, and requests that wait for the SDK."""
+        for request in self._endless:
+            request.cancel()
 
     async def _serve(self, stop: asyncio.Event) -> None:
         try:

@@ -65,7 +65,7 @@ async def _serve(
             yield
 
     app = create_app(engine, mcp.routes, running, listener.getsockname()[0])
-    await _AnnouncingServer(configured(app, settings), started).serve(sockets=[listener])
+    await _AnnouncingServer(configured(app, settings), started, mcp.end_streams).serve(sockets=[listener])
 
 
 async def _rehearse(settings: Settings, host: str) -> None:
@@ -84,9 +84,11 @@ async def _rehearse(settings: Settings, host: str) -> None:
 class _AnnouncingServer(uvicorn.Server):
     """Announces itself once the database and the application are ready, and shuts down quietly."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], end_streams: Callable[[], None]) -> None:
         super().__init__(config)
         self._announce = announce
+        self._end_streams = end_streams
+        logging.getLogger("uvicorn.error").addFilter(self._is_news)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -99,9 +101,12 @@ class _AnnouncingServer(uvicorn.Server):
             self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # MCP clients listen to streams that have no end of their own.
-        logging.getLogger("uvicorn.error").addFilter(lambda record: _CUT_STREAM not in record.getMessage())
+        self._end_streams()
         await super().shutdown(sockets)
+
+    def _is_news(self, record: logging.LogRecord) -> bool:
+        """Whether to log it: the SDK cuts its streams as soon as a signal arrives."""
+        return not (self.should_exit and _CUT_STREAM in record.getMessage())
 
 
 def _announce(listener: socket.socket, settings: Settings) -> None:
