@@ -15,7 +15,8 @@ from benchmarks.report import Report, percentiles
 from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
-from recollect.flows.remember import Line, Remember, Turn
+from recollect.flows.remember import Remember, Turn
+from recollect.memory.log import NewMessage
 from recollect.inference.embedding import wordpiece
 from recollect.inference.embedding.embedder import as_text
 from recollect.inference.embedding.local import LocalEmbedder
@@ -185,7 +186,7 @@ async def write_all(remember: Remember, namespace: str, texts: Sequence[str]) ->
     async def writer(number: int) -> None:
         for text in texts[number::WRITERS]:
             await remember.turn(
-                namespace, Turn(f"session-{number}", (Line("user", text),), owner_if_new=f"user-{number}")
+                namespace, Turn(f"session-{number}", (NewMessage("user", text),), owner_if_new=f"user-{number}")
             )
 
     started = time.perf_counter()

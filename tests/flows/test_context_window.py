@@ -11,7 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
 from recollect.flows.forgetting import removal
-from recollect.flows.remember import Line
+from recollect.memory.log import NewMessage
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
 from recollect.flows.short_term.summaries import Summarising, Summary
 from recollect.inference.llm import M, Prompt
@@ -77,11 +77,11 @@ class Answering:
         raise AssertionError("a summary has no shape")
 
 
-def says(*texts: str) -> list[Line]:
-    return [Line("user", text) for text in texts]
+def says(*texts: str) -> list[NewMessage]:
+    return [NewMessage("user", text) for text in texts]
 
 
-def numbered(count: int, tokens: int = 20) -> list[Line]:
+def numbered(count: int, tokens: int = 20) -> list[NewMessage]:
     """Messages that can be told apart, each of so many tokens."""
     return says(*(f"Number {n} " + "we " * (tokens - 2) for n in range(count)))
 
@@ -91,7 +91,7 @@ def contents(messages: Sequence[WindowMessage]) -> list[str]:
 
 
 async def test_messages_come_back_in_order_with_what_was_given(engine: Engine, namespace: str) -> None:
-    lines = [Line("user", "Hello, how are you?", '{"source": "chat-ui"}'), Line("summary", "Grüße, 你好")]
+    lines = [NewMessage("user", "Hello, how are you?", '{"source": "chat-ui"}'), NewMessage("summary", "Grüße, 你好")]
     added = await engine.windows.add(namespace, "s", lines)
     assert [(m.role, m.content, m.metadata) for m in added] == [
         ("user", "Hello, how are you?", {"source": "chat-ui"}),
@@ -180,7 +180,7 @@ async def test_a_summary_is_summarised_with_what_follows_it(engine: Engine, name
 
 async def test_a_summary_of_a_client_is_a_message_like_any_other(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
-    lines = [Line("summary", "Earlier, Ann came. " * 9, '{"summarized_messages": "many"}'), *numbered(9)]
+    lines = [NewMessage("summary", "Earlier, Ann came. " * 9, '{"summarized_messages": "many"}'), *numbered(9)]
     added = await engine.windows.add(namespace, "s", lines)
     summary, *rest = (await engine.windows.context(namespace, "s")).messages
     assert rest == added[7:]
@@ -210,7 +210,7 @@ async def test_a_long_message_among_the_newest_takes_the_others_with_it(engine: 
 
 async def test_what_the_system_said_first_is_never_summarised(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
-    rule = Line("system", "Always answer in French.")
+    rule = NewMessage("system", "Always answer in French.")
     await engine.windows.add(namespace, "s", [rule, *numbered(10)])
     for _ in range(3):
         added = await engine.windows.add(namespace, "s", numbered(5))
@@ -225,7 +225,7 @@ async def test_what_the_system_said_first_is_never_summarised(engine: Engine, na
 
 async def test_a_sliding_window_over_a_compacted_one_shows_what_is_pinned_too(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
-    await engine.windows.add(namespace, "s", [Line("system", "Always answer in French."), *numbered(10)])
+    await engine.windows.add(namespace, "s", [NewMessage("system", "Always answer in French."), *numbered(10)])
     compacted = (await engine.windows.context(namespace, "s")).messages
     await engine.windows.configure(namespace, "s", WindowConfig("sliding_window", max_messages=len(compacted)))
     assert contents((await engine.windows.context(namespace, "s")).messages) == contents(compacted)
@@ -235,8 +235,8 @@ async def test_a_sliding_window_over_a_compacted_one_shows_what_is_pinned_too(en
 
 async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
-    kept = Line("system", "The customer pays in euros.", '{"pinned": true}')
-    others = [Line("system", "The line was busy.", '{"pinned": "yes"}'), Line("user", "Hm.", '{"pinned": true}')]
+    kept = NewMessage("system", "The customer pays in euros.", '{"pinned": true}')
+    others = [NewMessage("system", "The line was busy.", '{"pinned": "yes"}'), NewMessage("user", "Hm.", '{"pinned": true}')]
     await engine.windows.add(namespace, "s", [*numbered(2), kept, *others, *numbered(10)])
     pinned, summary, *rest = (await engine.windows.context(namespace, "s")).messages
     assert pinned.content == kept.content
@@ -247,7 +247,7 @@ async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Eng
 
 async def test_a_window_that_is_nearly_all_pinned_still_ends(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", WindowConfig("token_threshold", max_tokens=10))
-    rule = Line("system", "Answer in French, in rhymes, in one sentence, and never about politics, sports or weather.")
+    rule = NewMessage("system", "Answer in French, in rhymes, in one sentence, and never about politics, sports or weather.")
     await engine.windows.add(namespace, "s", [rule, *numbered(2)])
     first = (await engine.windows.context(namespace, "s")).messages
     assert [message.role for message in first] == ["system", "summary", "user"]

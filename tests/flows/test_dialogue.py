@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.storage.sql import Query
 
 DAY = datetime(2025, 1, 10, tzinfo=UTC)
@@ -53,9 +54,9 @@ async def test_time_never_goes_backwards_inside_a_session(engine: Engine, namesp
 
 async def three_days(engine: Engine, namespace: str) -> None:
     """A message a day: by a user, by an assistant who has a name, and by one who has none."""
-    lines = [Line("user", "first", speaker="user"), Line("assistant", "second", speaker="Ada"), Line("user", "third")]
+    lines = [NewMessage("user", "first", speaker="user"), NewMessage("assistant", "second", speaker="Ada"), NewMessage("user", "third")]
     for number, line in enumerate(lines):
-        dated = Line(line.role, line.content, None, line.speaker, DAY + timedelta(days=number))
+        dated = NewMessage(line.role, line.content, None, line.speaker, DAY + timedelta(days=number))
         session = "a" if number < 2 else "b"
         await engine.remember.turn(namespace, Turn(session, (dated,), owner_if_new="ann"))
 
@@ -81,7 +82,7 @@ async def test_raw_dialogue_is_read_by_every_filter(engine: Engine, namespace: s
 
 
 async def test_messages_of_the_same_moment_keep_their_order(engine: Engine, namespace: str) -> None:
-    lines = tuple(Line("user", str(number), at=DAY) for number in range(5))
+    lines = tuple(NewMessage("user", str(number), at=DAY) for number in range(5))
     await engine.remember.turn(namespace, Turn("talk", lines, owner_if_new="ann"))
     assert [message.content for message in await engine.cognition.raw(namespace, order="asc")] == list("01234")
     assert [message.content for message in await engine.cognition.raw(namespace)] == list("43210")

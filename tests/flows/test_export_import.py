@@ -23,7 +23,8 @@ from recollect.errors import Invalid
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.registry import KINDS
 from recollect.flows.long_term.memory_requests import Change
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
 from recollect.memory.records import LEFT_OUT
@@ -81,7 +82,7 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
         await tx._connection.execute("delete from insights where namespace = $1 and source_ids = '{1}'", namespace)
         await tx._connection.execute("delete from episodes where namespace = $1", namespace)
     await say_all(engine, namespace, "ann", *(f"On day {n} we sailed to Naxos." for n in range(230)), session="log")
-    line = Line(
+    line = NewMessage(
         "user", "Grüße: 日本語 and \u2028 a line of its own", '{"n": 1.50, "big": 123456789012345678901}', "Zoë"
     )
     await engine.remember.turn(namespace, Turn("Über", (line,), owner_if_new="ann"))
@@ -230,7 +231,7 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
     ids = {}
     for user in ("ann", "bob"):
         said = await engine.remember.turn(
-            namespace, Turn(f"of {user}", (Line("user", f"{user} speaks"),), owner_if_new=user)
+            namespace, Turn(f"of {user}", (NewMessage("user", f"{user} speaks"),), owner_if_new=user)
         )
         ids[user] = said[0].seq
         await engine.memories.add(namespace, f"{user} likes tea", "fact", MemoryScope(user))
@@ -408,7 +409,7 @@ NO_DOOR_WOULD: tuple[tuple[str, str, Any, str], ...] = (
 
 
 async def test_what_no_door_would_store_is_refused_with_its_line_and_field(engine: Engine, namespace: str) -> None:
-    await engine.remember.turn(namespace, Turn("talk", (Line("user", "hello"),), owner_if_new="ann"))
+    await engine.remember.turn(namespace, Turn("talk", (NewMessage("user", "hello"),), owner_if_new="ann"))
     await engine.remember.document(namespace, "one", None, None)
     await engine.memories.add(namespace, "Ann likes tea", "preference", MemoryScope("ann"))
     await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")

@@ -10,7 +10,8 @@ from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.language import bm25, words
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
@@ -116,9 +117,9 @@ async def others(engine: Engine, namespace: str) -> int:
     await engine.access.create_user_key(namespace, "Ann")
     ann = Owner(namespace, "Ann")
     await engine.remember.session(namespace, "letters", "Ann", "Letters")
-    (said,) = await engine.remember.turn(namespace, Turn("letters", (Line("user", "The cat keeps a secret."),)))
+    (said,) = await engine.remember.turn(namespace, Turn("letters", (NewMessage("user", "The cat keeps a secret."),)))
     await engine.windows.configure(namespace, "letters", WindowConfig("token_threshold", max_tokens=1))
-    await engine.windows.add(namespace, "letters", [Line("user", "It purrs."), Line("user", "It sleeps.")])
+    await engine.windows.add(namespace, "letters", [NewMessage("user", "It purrs."), NewMessage("user", "It sleeps.")])
     await engine.windows.context(namespace, "letters")
     await engine.gateway.add(ann, "chat:1", [Said("Ann", "user", 1780000000000, "Behind the door is a cat.")])
     await engine.gateway.put_resource(ann, "file:cat", "How to keep a cat.")
@@ -150,12 +151,12 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
     owner = Owner(namespace, PERSON)
     await engine.access.create_user_key(namespace, PERSON)
     await engine.remember.session(namespace, "diary", PERSON, SENTENCE, f'{{"note": "{SENTENCE}"}}')
-    lines = (Line("user", SENTENCE, speaker=PERSON),) * 3
+    lines = (NewMessage("user", SENTENCE, speaker=PERSON),) * 3
     said = await engine.remember.turn(namespace, Turn("diary", lines))
     logged = await engine.cognition.store_dialogue(namespace, "diary", PERSON, SENTENCE, {"note": SENTENCE})
     await engine.conversations.record(namespace, "diary", SENTENCE, SENTENCE, None)
     await engine.windows.configure(namespace, "diary", WindowConfig("token_threshold", max_tokens=WINDOW))
-    await engine.windows.add(namespace, "diary", [Line("user", SENTENCE), Line("user", SENTENCE)])
+    await engine.windows.add(namespace, "diary", [NewMessage("user", SENTENCE), NewMessage("user", SENTENCE)])
     await engine.windows.context(namespace, "diary")
     await engine.gateway.add(owner, "chat:1", [Said(PERSON, "user", 1780000000000, SENTENCE)])
     await engine.gateway.put_resource(owner, "file:zyxomlurk", "Nothing yet.", SENTENCE)

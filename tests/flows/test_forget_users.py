@@ -12,7 +12,7 @@ from recollect.flows.forgetting import forget, removal
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
 from recollect.flows.long_term.memory_requests import Change
-from recollect.flows.remember import Line
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
@@ -228,14 +228,14 @@ async def buffered(settings: Settings) -> AsyncIterator[Engine]:
 async def test_buffers_in_redis_go_with_their_sessions(buffered: Engine, namespace: str) -> None:
     for user in ("ann", "bob"):
         await say(buffered, namespace, user, "Owls hoot.", session=f"of {user}")
-        await buffered.windows.add(namespace, f"of {user}", [Line("user", "Owls hoot at night.")])
+        await buffered.windows.add(namespace, f"of {user}", [NewMessage("user", "Owls hoot at night.")])
     await buffered.windows.configure(namespace, "of {nobody}:x", WindowConfig("sliding_window", 3))
     assert (await buffered.forget.count(namespace, ANN)).rows["buffers"] == 1
     assert (await buffered.forget.forget(namespace, ANN)).rows["buffers"] == 1
     assert await buffered.windows.messages(namespace, "of ann") == []
     assert len(await buffered.windows.messages(namespace, "of bob")) == 1
 
-    await buffered.windows.add(f"{namespace}-other", "of ann", [Line("user", "Mice.")])
+    await buffered.windows.add(f"{namespace}-other", "of ann", [NewMessage("user", "Mice.")])
     target = Target(NAMESPACE, namespace)
     assert (await buffered.forget.count(namespace, target)).rows["buffers"] == 2
     assert (await buffered.forget.forget(namespace, target)).rows["buffers"] == 2

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound, Unavailable
 from recollect.flows.gateway import SCOPES, Owner, Said
-from recollect.flows.remember import Line, SessionTaken, Turn
+from recollect.flows.remember import SessionTaken, Turn
+from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid_at, uuid_of
 from recollect.memory.index.search import Scope
 from recollect.memory.sessions import SessionOwner, Sessions
@@ -88,7 +89,7 @@ async def test_nobody_takes_the_id_that_another_will_need(engine: Engine, namesp
 async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
     stored = ann.stored("chat:1")
-    line = Line("user", "Tea.")
+    line = NewMessage("user", "Tea.")
     for attempt in (
         engine.remember.turn(namespace, Turn(stored, (line,), owner_if_new="ann")),
         engine.remember.session(namespace, stored, "ann"),
@@ -101,13 +102,13 @@ async def test_no_door_but_the_gateway_opens_or_writes_to_a_chat(engine: Engine,
 
 
 async def test_a_turn_for_anothers_session_fails_alone_and_leaves_no_gap(engine: Engine, namespace: str) -> None:
-    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "First."),), owner_if_new="bob"))
+    await engine.remember.turn(namespace, Turn("chat:1", (NewMessage("user", "First."),), owner_if_new="bob"))
     turns = [
-        Turn("chat:1", (Line("user", "Bob's."),), owner_if_new="bob", realm=""),
-        Turn("chat:1", (Line("user", "Ann's."),), owner_if_new="ann", realm=""),
-        Turn("chat:1", (Line("user", "Bob's elsewhere."),), owner_if_new="bob", realm="elsewhere"),
-        Turn("chat:1", (Line("user", "Anybody's."),)),
-        Turn("nowhere", (Line("user", "Nobody's."),)),
+        Turn("chat:1", (NewMessage("user", "Bob's."),), owner_if_new="bob", realm=""),
+        Turn("chat:1", (NewMessage("user", "Ann's."),), owner_if_new="ann", realm=""),
+        Turn("chat:1", (NewMessage("user", "Bob's elsewhere."),), owner_if_new="bob", realm="elsewhere"),
+        Turn("chat:1", (NewMessage("user", "Anybody's."),)),
+        Turn("nowhere", (NewMessage("user", "Nobody's."),)),
     ]
     answers = await asyncio.gather(*(engine.remember.turn(namespace, turn) for turn in turns), return_exceptions=True)
     assert [type(answer) for answer in answers[1:3]] == [SessionTaken, SessionTaken]
@@ -144,7 +145,7 @@ async def test_a_chat_that_begins_with_the_same_messages_meanwhile_has_them_once
 async def test_repeated_and_new_messages_at_once_leave_no_gap(engine: Engine, namespace: str) -> None:
     ann = Owner(namespace, "ann")
     stored = ann.stored("chat:1")
-    lines = [Turn(stored, (Line("user", f"Without an id {n}."),), owner_if_new="ann", realm="") for n in range(8)]
+    lines = [Turn(stored, (NewMessage("user", f"Without an id {n}."),), owner_if_new="ann", realm="") for n in range(8)]
     await asyncio.gather(
         *(engine.gateway.add(ann, "chat:1", said(*(f"Message {m}." for m in range(n)))) for n in range(1, 9)),
         *(engine.remember.turn(namespace, line) for line in lines),

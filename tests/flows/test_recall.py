@@ -8,7 +8,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.search.recall import Recollection
 from recollect.memory.index.search import Scope
 from tests.flows.talk import say, say_all
@@ -78,7 +79,7 @@ async def test_a_long_text_is_found_by_a_sentence_deep_inside(engine: Engine, na
 async def test_scopes_narrow_what_is_seen(engine: Engine, namespace: str) -> None:
     day = datetime(2024, 5, 1, tzinfo=UTC)
     for number, (user, session) in enumerate([("ann", "s1"), ("ann", "s2"), ("bob", "s3")]):
-        line = Line(
+        line = NewMessage(
             "user", f"The password hint {number} is pineapple.", f'{{"n": {number}}}', at=day + timedelta(days=number)
         )
         await engine.remember.turn(namespace, Turn(session, (line,), owner_if_new=user))
@@ -117,7 +118,7 @@ async def test_one_namespace_never_sees_another_with_the_same_texts(engine: Engi
 
 async def test_the_person_whom_a_question_names_comes_first(engine: Engine, namespace: str) -> None:
     for speaker in ("Melanie", "Caroline"):
-        line = Line("user", "I went camping in the mountains.", speaker=speaker)
+        line = NewMessage("user", "I went camping in the mountains.", speaker=speaker)
         await engine.remember.turn(namespace, Turn("talk", (line,), owner_if_new="both"))
     await engine.indexer.flush(namespace)
     for question, first in (("Where did Caroline go?", "Caroline"), ("When did Mel go camping?", "Melanie")):
@@ -129,7 +130,7 @@ async def test_the_person_whom_a_question_names_comes_first(engine: Engine, name
 
 async def test_a_date_in_the_question_is_matched_to_the_time_it_was_said(engine: Engine, namespace: str) -> None:
     for month in (3, 5, 9):
-        line = Line("user", f"Today I met friend number {month} in town.", at=datetime(2023, month, 8, tzinfo=UTC))
+        line = NewMessage("user", f"Today I met friend number {month} in town.", at=datetime(2023, month, 8, tzinfo=UTC))
         await engine.remember.turn(namespace, Turn(f"s{month}", (line,), owner_if_new="ann"))
     found = await engine.recall.recall(namespace, "Which friend did I meet on 8 May 2023?")
     assert found.memories[0].at.month == 5

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
 
@@ -78,7 +79,7 @@ async def test_removing_while_the_indexer_works_keeps_the_counts_right(engine: E
 
 
 async def test_a_turn_that_fails_leaves_no_passage(engine: Engine, namespace: str) -> None:
-    turn = Turn("nowhere", (Line("user", "lost words"),))
+    turn = Turn("nowhere", (NewMessage("user", "lost words"),))
     with pytest.raises(ValueError, match="not found"):
         await engine.remember.turn(namespace, turn)
     assert (await counts(engine, namespace))["passages"] == 0

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, Misconfigured, NotFound, Unavailable
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from recollect.storage import catalogue, migrate, vector_index
 from recollect.storage.backup import back_up as backup
@@ -83,7 +84,7 @@ async def contents(server: Lease, place: Settings) -> dict[str, list[str]]:
 
 
 async def say(engine: Engine, namespace: str, text: str) -> Any:
-    (message,) = await engine.remember.turn(namespace, Turn("talk", (Line("user", text),), owner_if_new="ann"))
+    (message,) = await engine.remember.turn(namespace, Turn("talk", (NewMessage("user", text),), owner_if_new="ann"))
     return message
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from recollect.storage.sql import Query
@@ -109,7 +110,7 @@ async def test_an_error_of_the_data_is_invalid_and_its_note_names_the_statement(
 
 
 async def test_connections_that_the_server_ended_are_replaced(server: Lease, engine: Engine, namespace: str) -> None:
-    turn = Turn("session", (Line("user", "hello"),), owner_if_new="user")
+    turn = Turn("session", (NewMessage("user", "hello"),), owner_if_new="user")
     await engine.remember.turn(namespace, turn)
     admin = await connect(server.superuser)
     async with engine.database.unscoped() as connection:

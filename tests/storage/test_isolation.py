@@ -10,7 +10,8 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
@@ -53,14 +54,14 @@ async def content_tables(raw: RawConnection) -> list[str]:
 
 
 async def fill(engine: Engine, namespace: str) -> None:
-    turn = Turn("session", (Line("user", "a secret of this namespace"),), owner_if_new="user")
+    turn = Turn("session", (NewMessage("user", "a secret of this namespace"),), owner_if_new="user")
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
     await engine.memories.add(namespace, "a secret to remember", "fact", MemoryScope("user"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
-    await engine.windows.add(namespace, "window", [Line("user", "an old secret"), Line("user", "the latest secret")])
+    await engine.windows.add(namespace, "window", [NewMessage("user", "an old secret"), NewMessage("user", "the latest secret")])
     await engine.windows.context(namespace, "window")
     said = await engine.cognition.store_dialogue(namespace, "another session", "user", "psst")
     stored = await engine.cognition.compress(namespace, "a golden secret", [said.seq])

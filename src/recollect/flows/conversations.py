@@ -6,7 +6,8 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import NotFound
-from recollect.flows.remember import Line, Remember, SessionNotFound, Turn
+from recollect.flows.remember import Remember, SessionNotFound, Turn
+from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid7
 from recollect.memory.log import Log, Message
 from recollect.memory.sessions import Session, Sessions
@@ -96,17 +97,17 @@ class Conversations:
         """Write a question and its answer next to each other, in one transaction."""
         checks.storable(conversation_id, "conversation_id")
         encoded = checks.metadata_text(metadata)
-        lines = (
-            Line("user", checks.text(user_message, "user_message"), encoded),
-            Line("assistant", checks.text(assistant_response, "assistant_response"), encoded),
+        messages = (
+            NewMessage("user", checks.text(user_message, "user_message"), encoded),
+            NewMessage("assistant", checks.text(assistant_response, "assistant_response"), encoded),
         )
         try:
-            said, answered = await self._remember.turn(namespace, Turn(conversation_id, lines))
+            said, answered = await self._remember.turn(namespace, Turn(conversation_id, messages))
         except SessionNotFound:
             if _as_uuid(conversation_id) in (None, conversation_id):
                 raise
             conversation = await self.get(namespace, conversation_id)
-            said, answered = await self._remember.turn(namespace, Turn(conversation.id, lines))
+            said, answered = await self._remember.turn(namespace, Turn(conversation.id, messages))
         return Interaction(said, answered)
 
     async def _find(self, db: Statements, conversation_id: str) -> Session:

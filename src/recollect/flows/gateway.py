@@ -13,7 +13,8 @@ from recollect.flows.access import User
 from recollect.flows.chat_ids import CHAT, mark
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
-from recollect.flows.remember import Line, Remember, Turn
+from recollect.flows.remember import Remember, Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
 from recollect.identifiers import uuid_at
@@ -185,8 +186,8 @@ class Gateway:
             checks.between(message.timestamp, 1, LAST_TIMESTAMP, f"messages[{number}].timestamp")
             checks.text(message.content, f"messages[{number}].content")
         stored = owner.stored(session_id)
-        lines = tuple(
-            Line(
+        new = tuple(
+            NewMessage(
                 message.role,
                 message.content,
                 speaker=message.sender_id,
@@ -196,7 +197,7 @@ class Gateway:
             )
             for message in messages
         )
-        turn = Turn(stored, lines, owner_if_new=owner.user_id, realm=owner.realm)
+        turn = Turn(stored, new, owner_if_new=owner.user_id, realm=owner.realm)
         written = await self._remember.turn(owner.namespace, turn)
         return Added(len(written), len(messages) - len(written), stored)
 

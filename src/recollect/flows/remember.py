@@ -1,10 +1,8 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import repeat
 from typing import Any, Literal, Self
 from uuid import UUID
 
@@ -14,8 +12,8 @@ from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing
-from recollect.memory.log import Entry, Log, Message
-from recollect.memory.sessions import Session, SessionOwner, Sessions
+from recollect.memory.log import Log, Message, NewMessage, Place
+from recollect.memory.sessions import Session, SessionOwner, Sessions, Slots
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Transaction
 from recollect.storage.group_commit import GroupCommit
@@ -34,24 +32,11 @@ _REMEMBERING_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One message of a turn, checked by its door; metadata is JSON text. Without a time it takes the commit's."""
-
-    role: str
-    content: str
-    metadata: str | None = None
-    speaker: str | None = None
-    at: datetime | None = None
-    id: UUID | None = None
-    """A line that brings its id, in a turn of a realm, is written once, however often it comes."""
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
     """Messages that one caller adds to one session, next to each other or not at all."""
 
     session_id: str
-    lines: tuple[Line, ...]
+    messages: tuple[NewMessage, ...]
     owner_if_new: str | None = None
     """Whose session this turn may open; None when the session must exist."""
     realm: str | None = None
@@ -59,12 +44,12 @@ class Turn:
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
-        return sum(len(line.content) + len(line.metadata or "") for line in self.lines)
+        return sum(len(message.content) + len(message.metadata or "") for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class _Analysed:
-    """A turn with the passages of each of its lines, worked out before its transaction."""
+    """A turn with the passages of each of its messages, worked out before its transaction."""
 
     turn: Turn
     excerpts: tuple[tuple[Excerpt, ...], ...]
@@ -129,17 +114,17 @@ class Remember:
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
         if turn.size() <= _ANALYSED_AT_ONCE:
-            excerpts = [analyse(line.content, line.speaker) for line in turn.lines]
+            excerpts = [analyse(message.content, message.speaker) for message in turn.messages]
         else:
             numbered = (
                 None if excerpt is None else (number, excerpt)
-                for number, line in enumerate(turn.lines)
-                for excerpt in analysing(line.content, line.speaker)
+                for number, message in enumerate(turn.messages)
+                for excerpt in analysing(message.content, message.speaker)
             )
-            of_line: list[list[Excerpt]] = [[] for _ in turn.lines]
+            of_message: list[list[Excerpt]] = [[] for _ in turn.messages]
             for number, excerpt in await in_steps(numbered):
-                of_line[number].append(excerpt)
-            excerpts = list(map(tuple, of_line))
+                of_message[number].append(excerpt)
+            excerpts = list(map(tuple, of_message))
         messages = await self._turns.submit(namespace, _Analysed(turn, tuple(excerpts)), turn.size())
         telemetry.messages_stored(len(messages))
         self._written()
@@ -212,92 +197,88 @@ class Remember:
     async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
         analysed = await self._unwritten(tx, analysed)
         turns = [item.turn for item in analysed]
-        slots = await self._sessions.advance(tx, Counter(turn.session_id for turn in turns for _ in turn.lines))
+        slots = await self._sessions.advance(tx, Counter(turn.session_id for turn in turns for _ in turn.messages))
         _open_first(turns, slots)
-        next_position = {session_id: room.first_position for session_id, room in slots.items()}
-        entries: list[Entry] = []
-        sources: list[Source] = []
-        for turn, excerpts in ((item.turn, item.excerpts) for item in analysed):
-            if room := slots.get(turn.session_id):
-                added = await in_steps(
-                    Entry(
-                        line.id or uuid7(),
-                        turn.session_id,
-                        position,
-                        line.role,
-                        line.speaker,
-                        line.content,
-                        line.metadata,
-                        line.at or room.at,
-                    )
-                    for position, line in enumerate(turn.lines, next_position[turn.session_id])
-                )
-                next_position[turn.session_id] += len(added)
-                entries += added
-                sources += await in_steps(map(_source, added, excerpts, repeat(room.owner)))
-        messages = iter(await self._log.append(tx, entries))
-        await self._passages.add(tx, sources)
+        opened = [item for item in analysed if item.turn.session_id in slots]
+        new = [message for item in opened for message in item.turn.messages]
+        places = await in_steps(_places([item.turn for item in opened], slots))
+        stored = await self._log.append(tx, new, places)
+        excerpts = (excerpts for item in opened for excerpts in item.excerpts)
+        owners = (slots[place.session_id].owner for place in places)
+        await self._passages.add(tx, await in_steps(map(_source, stored, new, excerpts, owners)))
+        messages = iter(stored)
         answers: list[list[Message] | RecollectError] = []
         for item in analysed:
             if item.refusal is not None:
                 answers.append(item.refusal)
-            elif item.turn.lines and item.turn.session_id not in slots:
+            elif item.turn.messages and item.turn.session_id not in slots:
                 answers.append(SessionNotFound.named(item.turn.session_id))
             else:
-                answers.append([next(messages) for _ in item.turn.lines])
+                answers.append([next(messages) for _ in item.turn.messages])
         return answers
 
     async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
-        """Turns without the lines that are written already; only those of a realm can have any, and may be refused."""
+        """Turns without the messages that are written already; only those of a realm can have any, and may be refused."""
         if all(item.turn.realm is None for item in analysed):
             return analysed
         # Every session of the batch, in one order, so that two batches never wait for each other.
         owners = await self._sessions.lock(tx, {item.turn.session_id for item in analysed})
         # One that begins only now would escape both the lock and the look at what is written already.
         _open_first([item.turn for item in analysed], owners)
-        ids = [line.id for item in analysed for line in item.turn.lines if line.id is not None]
+        ids = [message.id for item in analysed for message in item.turn.messages if message.id is not None]
         known = await self._log.known(tx, ids)
-        return [_new_lines(item, owners.get(item.turn.session_id), known) for item in analysed]
+        return [_new_messages(item, owners.get(item.turn.session_id), known) for item in analysed]
 
 
 def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
-    missing = [turn for turn in turns if turn.owner_if_new and turn.lines and turn.session_id not in present]
+    missing = [turn for turn in turns if turn.owner_if_new and turn.messages and turn.session_id not in present]
     if missing:
         owners = {turn.session_id: turn.owner_if_new or "" for turn in missing}
         raise _SessionsMissing(owners, {turn.session_id: turn.realm or "" for turn in missing})
 
 
-def _new_lines(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
-    """A turn without the lines that are known, and from now on its own are."""
+def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
+    """A turn without the messages that are known, and from now on its own are."""
     turn = item.turn
     if owner is None:
-        return _Analysed(replace(turn, lines=()), (), SessionNotFound.named(turn.session_id))
+        return _Analysed(replace(turn, messages=()), (), SessionNotFound.named(turn.session_id))
     if turn.realm is None:
         return item
     if owner != SessionOwner(turn.owner_if_new or "", turn.realm):
         refusal = SessionTaken(f"Session {turn.session_id} belongs to another user: choose another id")
-        return _Analysed(replace(turn, lines=()), (), refusal)
-    lines, excerpts = [], []
-    for line, of_line in zip(turn.lines, item.excerpts, strict=True):
-        if line.id not in known:
-            lines.append(line)
-            excerpts.append(of_line)
-        if line.id is not None:
-            known.add(line.id)
-    return _Analysed(replace(turn, lines=tuple(lines)), tuple(excerpts))
+        return _Analysed(replace(turn, messages=()), (), refusal)
+    messages, excerpts = [], []
+    for message, of_message in zip(turn.messages, item.excerpts, strict=True):
+        if message.id not in known:
+            messages.append(message)
+            excerpts.append(of_message)
+        if message.id is not None:
+            known.add(message.id)
+    return _Analysed(replace(turn, messages=tuple(messages)), tuple(excerpts))
 
 
-def _source(entry: Entry, excerpts: tuple[Excerpt, ...], owner: SessionOwner) -> Source:
+def _places(turns: Sequence[Turn], slots: Mapping[str, Slots]) -> Iterator[Place]:
+    """Where each message of each turn goes: behind those of the turns before."""
+    next_position = {session_id: free.first_position for session_id, free in slots.items()}
+    for turn in turns:
+        at = slots[turn.session_id].at
+        for message in turn.messages:
+            position = next_position[turn.session_id]
+            next_position[turn.session_id] += 1
+            yield Place(message.id or uuid7(), turn.session_id, position, message.at or at)
+
+
+def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], owner: SessionOwner) -> Source:
     return Source(
         "message",
-        str(entry.id),
+        str(message.id),
         excerpts,
-        entry.created_at,
+        message.created_at,
         owner=owner.user_id,
-        session_id=entry.session_id,
-        position=entry.position,
-        role=entry.role,
-        speaker=entry.speaker,
-        metadata=entry.metadata,
+        session_id=message.session_id,
+        position=message.position,
+        role=message.role,
+        speaker=message.speaker,
+        metadata=new.metadata,
         realm=owner.realm,
     )

@@ -38,17 +38,25 @@ RECORD = Record("message", "messages", ("id",), _Sql.page_messages, _Sql.restore
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A message with its place, ready to be written; metadata is JSON text."""
+class NewMessage:
+    """A message to be written, checked by its door; metadata is JSON text. Without a time it takes the commit's."""
+
+    role: str
+    content: str
+    metadata: str | None = None
+    speaker: str | None = None
+    at: datetime | None = None
+    id: UUID | None = None
+    """One that brings its id, in a turn of a realm, is written once, however often it comes."""
+
+
+class Place(NamedTuple):
+    """Where a new message goes, under which id, and as of when."""
 
     id: UUID
     session_id: str
     position: int
-    role: str
-    speaker: str | None
-    content: str
-    metadata: str | None
-    created_at: datetime
+    at: datetime
 
 
 class Message(NamedTuple):
@@ -78,38 +86,38 @@ class RawFilter:
 class Log:
     """Appends messages and reads them back in order."""
 
-    async def append(self, tx: Transaction, entries: Sequence[Entry]) -> list[Message]:
-        """Write entries; their sessions must be locked by this transaction."""
-        messages: list[Message] = []
-        for start in range(0, len(entries), APPENDED_AT_ONCE):
-            batch = entries[start : start + APPENDED_AT_ONCE]
+    async def append(self, tx: Transaction, messages: Sequence[NewMessage], places: Sequence[Place]) -> list[Message]:
+        """Write messages, each at its place; their sessions must be locked by this transaction."""
+        stored: list[Message] = []
+        for start in range(0, len(messages), APPENDED_AT_ONCE):
+            some = slice(start, start + APPENDED_AT_ONCE)
             rows = await tx.all(
                 _Sql.append,
-                ids=[entry.id for entry in batch],
-                session_ids=[entry.session_id for entry in batch],
-                positions=[entry.position for entry in batch],
-                roles=[entry.role for entry in batch],
-                speakers=[entry.speaker for entry in batch],
-                contents=[entry.content for entry in batch],
-                metadatas=[entry.metadata for entry in batch],
-                created_ats=[entry.created_at for entry in batch],
+                ids=[place.id for place in places[some]],
+                session_ids=[place.session_id for place in places[some]],
+                positions=[place.position for place in places[some]],
+                roles=[message.role for message in messages[some]],
+                speakers=[message.speaker for message in messages[some]],
+                contents=[message.content for message in messages[some]],
+                metadatas=[message.metadata for message in messages[some]],
+                created_ats=[place.at for place in places[some]],
             )
             numbers = {row["id"]: row["seq"] for row in rows}
-            messages += [
+            stored += [
                 Message(
-                    entry.id,
-                    numbers[entry.id],
-                    entry.session_id,
-                    entry.position,
-                    entry.role,
-                    entry.speaker,
-                    entry.content,
-                    None if entry.metadata is None else json.loads(entry.metadata),
-                    entry.created_at,
+                    place.id,
+                    numbers[place.id],
+                    place.session_id,
+                    place.position,
+                    message.role,
+                    message.speaker,
+                    message.content,
+                    None if message.metadata is None else json.loads(message.metadata),
+                    place.at,
                 )
-                for entry in batch
+                for message, place in zip(messages[some], places[some], strict=True)
             ]
-        return messages
+        return stored
 
     async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
         """The last messages of a session, or the last before one of them, oldest first."""

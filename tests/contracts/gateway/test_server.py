@@ -11,7 +11,8 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.flows.gateway import Owner
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from tests.gateway_clients import NOON, GatewayUser, new_user, said
 from tests.rest_servers import serving
 
@@ -298,9 +299,9 @@ async def test_other_doors_see_a_chat_and_the_gateway_sees_what_they_wrote_for_t
     assert history.conversation.user_id == "anna"
     assert [(m.role, m.speaker, m.content) for m in history.messages] == [("user", "anna", "Anna likes tea.")]
     assert history.messages[0].created_at.timestamp() * 1000 == NOON
-    await engine.remember.turn(namespace, Turn("talk", (Line("user", "Tea at five."),), owner_if_new="anna"))
-    await engine.remember.turn(namespace, Turn("chat:1", (Line("user", "Tea at six."),), owner_if_new="anna"))
-    await engine.remember.turn(namespace, Turn("other", (Line("user", "Tea for bob."),), owner_if_new="bob"))
+    await engine.remember.turn(namespace, Turn("talk", (NewMessage("user", "Tea at five."),), owner_if_new="anna"))
+    await engine.remember.turn(namespace, Turn("chat:1", (NewMessage("user", "Tea at six."),), owner_if_new="anna"))
+    await engine.remember.turn(namespace, Turn("other", (NewMessage("user", "Tea for bob."),), owner_if_new="bob"))
     assert await anna.texts("tea", "current_chat", conversation_id="1") == ["Anna likes tea."]
     assert sorted(await anna.texts("tea")) == ["Anna likes tea.", "Tea at five.", "Tea at six."]
     assert await anna.texts("tea", app_id="shop") == []

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from tests.rest_servers import serving
 from tests.valkey import shared_url, stoppable, url_of, with_redis
@@ -195,7 +196,7 @@ async def test_settings_and_limits_that_cannot_be_used_are_refused(http: httpx.A
 async def test_what_other_doors_wrote_is_shown_in_the_contracts_words(settings: Settings, namespace: str) -> None:
     engine = await Engine.open(settings)
     async with serving(engine) as http:
-        lines = (Line("tool", "42"), Line("user", "Hello", "[1, 2]"))
+        lines = (NewMessage("tool", "42"), NewMessage("user", "Hello", "[1, 2]"))
         await engine.remember.turn(namespace, Turn("abc123", lines, owner_if_new="ann"))
         shown = ok(await http.get(MESSAGES))["messages"]
     assert [(message["role"], message["metadata"]) for message in shown] == [

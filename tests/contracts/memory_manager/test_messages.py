@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from recollect import Invalid, MemoryManager
 from recollect.checks import MAX_TEXT_BYTES
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 
 storable_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1).filter(
     str.strip
@@ -191,7 +192,7 @@ async def test_messages_to_old_and_new_sessions_at_once_leave_no_gap(memory: Mem
 async def test_a_role_of_another_door_is_shown_as_the_systems(memory: MemoryManager) -> None:
     session = uuid4()
     engine = await memory._engine()
-    line = Line("tool", "a result", "[1]")
+    line = NewMessage("tool", "a result", "[1]")
     await engine.remember.turn(engine.settings.namespace, Turn(str(session), (line,), owner_if_new="user"))
     (message,) = await memory.get_conversation_history(session)
     assert (message.role, message.metadata_) == ("system", {"value": [1]})

@@ -7,7 +7,8 @@ import pytest
 
 from recollect import Invalid, MemoryManager, NotFound
 from recollect.engine import Engine
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -59,14 +60,14 @@ async def test_sessions_are_listed_the_last_active_first_page_by_page(memory: Me
 
 
 async def test_sessions_that_are_not_named_by_a_uuid_are_not_listed(memory: MemoryManager, engine: Engine) -> None:
-    await engine.remember.turn(engine.settings.namespace, Turn("support-7", (Line("user", "Hi"),), owner_if_new="anna"))
+    await engine.remember.turn(engine.settings.namespace, Turn("support-7", (NewMessage("user", "Hi"),), owner_if_new="anna"))
     session = await memory.create_session("anna")
     assert [found.id for found in await memory.list_sessions("anna", limit=1)] == [session]
 
 
 async def test_a_message_shows_who_spoke(memory: MemoryManager, engine: Engine) -> None:
     session = uuid4()
-    said = Line("user", "I moved to Rome.", speaker="Caroline")
+    said = NewMessage("user", "I moved to Rome.", speaker="Caroline")
     await engine.remember.turn(engine.settings.namespace, Turn(str(session), (said,), owner_if_new="anna"))
     await memory.store_message(session, "assistant", "How nice.")
     assert [message.speaker for message in await memory.get_conversation_history(session)] == ["Caroline", None]

@@ -20,7 +20,8 @@ from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
-from recollect.flows.remember import ANONYMOUS, Line, Turn
+from recollect.flows.remember import ANONYMOUS, Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
@@ -94,8 +95,8 @@ class MemoryManager:
                         "has_metadata": metadata is not None,
                     }
                 )
-            line = Line(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
-            turn = Turn(_session_key(session_id), (line,), owner_if_new=ANONYMOUS)
+            new = NewMessage(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
+            turn = Turn(_session_key(session_id), (new,), owner_if_new=ANONYMOUS)
             engine = await self._engine()
             (message,) = await engine.remember.turn(self._scope(engine), turn)
             return message.id

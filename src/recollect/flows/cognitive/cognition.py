@@ -9,7 +9,8 @@ from typing import Any
 from recollect import checks, tasks, telemetry
 from recollect.errors import Invalid, NotFound
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
-from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.results import Results
 from recollect.flows.search.fusion import Weights, fuse
 from recollect.flows.search.item_search import ItemSearch
@@ -130,8 +131,8 @@ class Cognition:
         checks.identifier(session_id, "session_id")
         checks.identifier(speaker, "speaker")
         role = speaker.lower() if speaker.lower() in ROLES else "user"
-        line = Line(role, checks.text(content, "content"), checks.metadata(metadata), speaker)
-        (message,) = await self._remember.turn(namespace, Turn(session_id, (line,), owner_if_new=ANONYMOUS))
+        new = NewMessage(role, checks.text(content, "content"), checks.metadata(metadata), speaker)
+        (message,) = await self._remember.turn(namespace, Turn(session_id, (new,), owner_if_new=ANONYMOUS))
         return message
 
     async def raw(

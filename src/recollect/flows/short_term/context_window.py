@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from recollect import checks
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.remember import Line
+from recollect.memory.log import NewMessage
 from recollect.flows.short_term.summaries import Summariser
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
@@ -58,10 +58,10 @@ class ContextWindow:
         self._defaults = defaults
         self._compacting: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
+    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
         """Append messages, checked by their door; a session that does not exist begins with them."""
         refuse_stored_chat(checks.identifier(session_id, "session_id"))
-        return await self._store.add(namespace, session_id, lines) if lines else []
+        return await self._store.add(namespace, session_id, messages) if messages else []
 
     async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[WindowMessage]:
         """The last messages, or all, oldest first; a session that does not exist has none."""

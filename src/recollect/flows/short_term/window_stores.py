@@ -10,7 +10,8 @@ from uuid import UUID
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
-from recollect.flows.remember import ANONYMOUS, Line, Remember, Turn
+from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid7
 from recollect.memory.windows import WindowConfig, WindowMessage, is_pinned
 from recollect.steps import in_steps
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # the client of Redis is optional
 class WindowStore(Protocol):
     """What short-term memory asks of its store; one suite of tests runs against both."""
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
+    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
         """Append messages next to each other; a session that does not exist begins with them."""
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
@@ -59,9 +60,9 @@ class LogWindows:
         self._capabilities = capabilities
         self._removal = removal
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
+    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
         """Through the one way in, so that recall finds them."""
-        messages = await self._remember.turn(namespace, Turn(session_id, tuple(lines), owner_if_new=ANONYMOUS))
+        stored = await self._remember.turn(namespace, Turn(session_id, tuple(messages), owner_if_new=ANONYMOUS))
         return await in_steps(
             WindowMessage.of(
                 message.id,
@@ -71,7 +72,7 @@ class LogWindows:
                 message.created_at,
                 pinned=is_pinned(message.role, message.metadata, is_first=message.position == 0),
             )
-            for message in messages
+            for message in stored
         )
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
@@ -122,15 +123,15 @@ class BufferedWindows:
     def __init__(self, buffers: "Buffers") -> None:
         self._buffers = buffers
 
-    async def add(self, namespace: str, session_id: str, lines: Sequence[Line]) -> list[WindowMessage]:
+    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
         """Their order is the one in which Redis took them; their time is that of this process."""
         at = datetime.now(UTC)
-        messages = await in_steps(
-            WindowMessage.of(uuid7(), line.role, line.content, json.loads(line.metadata) if line.metadata else None, at)
-            for line in lines
+        stored = await in_steps(
+            WindowMessage.of(uuid7(), new.role, new.content, json.loads(new.metadata) if new.metadata else None, at)
+            for new in messages
         )
-        await self._buffers.append(namespace, session_id, await in_steps(map(_item, messages)))
-        return messages
+        await self._buffers.append(namespace, session_id, await in_steps(map(_item, stored)))
+        return stored
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """All that the buffer holds."""

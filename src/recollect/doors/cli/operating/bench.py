@@ -16,7 +16,8 @@ from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import echo, indexed
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
-from recollect.flows.remember import Line, Turn
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.flows.search.ranking import ASSISTANT
 from recollect.memory.index.search import Scope
 
@@ -45,8 +46,8 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
         with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
             # Each conversation is its own owner; the order of the file is the order of the talk.
             for (conversation, session), said in sessions:
-                lines = tuple(_line(turn) for turn in said)
-                await engine.remember.turn(chosen, Turn(f"{conversation}/{session}", lines, owner_if_new=conversation))
+                messages = tuple(_message(turn) for turn in said)
+                await engine.remember.turn(chosen, Turn(f"{conversation}/{session}", messages, owner_if_new=conversation))
     await indexed(engine.indexer, chosen)
     with out.open("w", encoding="utf-8") as run_file, click.progressbar(asked, label="Asking  ") as bar:
         for question in bar:
@@ -74,7 +75,7 @@ def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _line(turn: dict[str, Any]) -> Line:
+def _message(turn: dict[str, Any]) -> NewMessage:
     speaker = turn["speaker"]
     role = ASSISTANT if speaker.lower() == ASSISTANT else "user"
     named = None if speaker.lower() in (ASSISTANT, "user") else speaker
@@ -82,4 +83,4 @@ def _line(turn: dict[str, Any]) -> Line:
         at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
     except ValueError as problem:
         raise Invalid(f"turn {turn['turn']} has an invalid time: {problem}") from problem
-    return Line(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
+    return NewMessage(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)

@@ -12,7 +12,7 @@ from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route
-from recollect.flows.remember import Line
+from recollect.memory import log
 from recollect.memory.windows import Strategy, WindowConfig, WindowMessage
 from recollect.steps import in_steps
 
@@ -39,13 +39,13 @@ class NewMessage(ChatEntry):
     role: Role = Field(description="The role of the speaker")
     metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
 
-    def line(self, number: int) -> Line | None:
+    def new(self, number: int) -> log.NewMessage | None:
         """The same, checked; None for an assistant's message without any text."""
         text = self.text()
         if not text and self.role == "assistant":
             return None
         place = f"messages[{number}]"
-        return Line(
+        return log.NewMessage(
             self.role, checks.text(text, f"{place}.content"), checks.metadata(self.metadata, f"{place}.metadata")
         )
 
@@ -68,11 +68,11 @@ class NewMessages(Body):
 
     messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
 
-    def lines(self) -> Iterator[Line]:
+    def new(self) -> Iterator[log.NewMessage]:
         """The messages with text."""
         for number, message in enumerate(self.messages):
-            if line := message.line(number):
-                yield line
+            if new := message.new(number):
+                yield new
 
 
 class BufferedMessage(BaseModel):
@@ -152,7 +152,7 @@ class ConfiguredSession(BaseModel):
 async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> AddedMessages:
     """Add messages to a session's buffer; the first message creates the session."""
     caller = calling(request)
-    stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.lines()))
+    stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.new()))
     messages = await in_steps(map(BufferedMessage.of, stored))
     return AddedMessages(session_id=session_id, added=len(stored), messages=messages)
 
