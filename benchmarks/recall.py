@@ -16,7 +16,6 @@ from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.flows.remember import Remember, Turn
-from recollect.memory.log import NewMessage
 from recollect.inference.embedding import wordpiece
 from recollect.inference.embedding.embedder import as_text
 from recollect.inference.embedding.local import LocalEmbedder
@@ -24,6 +23,7 @@ from recollect.language import bm25, words
 from recollect.memory.index.passages import Passages, Source, analyse
 from recollect.memory.index.passages import _Sql as passages_sql
 from recollect.memory.index.search import Meaning, Scope, Search
+from recollect.memory.log import NewMessage
 from recollect.storage.database import NEAR, Transaction
 
 TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES") or sized(1_000_000))

@@ -11,11 +11,11 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
 from recollect.flows.forgetting import removal
-from recollect.memory.log import NewMessage
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
 from recollect.flows.short_term.summaries import Summarising, Summary
 from recollect.inference.llm import M, Prompt
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from recollect.memory.windows import WindowConfig, WindowMessage
 from recollect.settings import Settings
 from tests.memory.test_passages import TABLES, counts, statistics
@@ -236,7 +236,10 @@ async def test_a_sliding_window_over_a_compacted_one_shows_what_is_pinned_too(en
 async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", THRESHOLD)
     kept = NewMessage("system", "The customer pays in euros.", '{"pinned": true}')
-    others = [NewMessage("system", "The line was busy.", '{"pinned": "yes"}'), NewMessage("user", "Hm.", '{"pinned": true}')]
+    others = [
+        NewMessage("system", "The line was busy.", '{"pinned": "yes"}'),
+        NewMessage("user", "Hm.", '{"pinned": true}'),
+    ]
     await engine.windows.add(namespace, "s", [*numbered(2), kept, *others, *numbered(10)])
     pinned, summary, *rest = (await engine.windows.context(namespace, "s")).messages
     assert pinned.content == kept.content
@@ -247,7 +250,9 @@ async def test_what_the_system_asks_to_keep_is_kept_and_nothing_else(engine: Eng
 
 async def test_a_window_that_is_nearly_all_pinned_still_ends(engine: Engine, namespace: str) -> None:
     await engine.windows.configure(namespace, "s", WindowConfig("token_threshold", max_tokens=10))
-    rule = NewMessage("system", "Answer in French, in rhymes, in one sentence, and never about politics, sports or weather.")
+    rule = NewMessage(
+        "system", "Answer in French, in rhymes, in one sentence, and never about politics, sports or weather."
+    )
     await engine.windows.add(namespace, "s", [rule, *numbered(2)])
     first = (await engine.windows.context(namespace, "s")).messages
     assert [message.role for message in first] == ["system", "summary", "user"]

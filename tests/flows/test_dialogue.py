@@ -54,7 +54,11 @@ async def test_time_never_goes_backwards_inside_a_session(engine: Engine, namesp
 
 async def three_days(engine: Engine, namespace: str) -> None:
     """A message a day: by a user, by an assistant who has a name, and by one who has none."""
-    lines = [NewMessage("user", "first", speaker="user"), NewMessage("assistant", "second", speaker="Ada"), NewMessage("user", "third")]
+    lines = [
+        NewMessage("user", "first", speaker="user"),
+        NewMessage("assistant", "second", speaker="Ada"),
+        NewMessage("user", "third"),
+    ]
     for number, line in enumerate(lines):
         dated = NewMessage(line.role, line.content, None, line.speaker, DAY + timedelta(days=number))
         session = "a" if number < 2 else "b"

@@ -24,8 +24,8 @@ from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.registry import KINDS
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.transfer.import_report import Report
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.records import LEFT_OUT
 from recollect.settings import Settings

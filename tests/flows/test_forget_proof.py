@@ -11,10 +11,10 @@ from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Turn
-from recollect.memory.log import NewMessage
 from recollect.language import bm25, words
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import Draft, Identity, Memories, MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index

@@ -11,9 +11,9 @@ from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound, Unavailable
 from recollect.flows.gateway import SCOPES, Owner, Said
 from recollect.flows.remember import SessionTaken, Turn
-from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid_at, uuid_of
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.memory.windows import WindowConfig
 from recollect.storage.database import Transaction

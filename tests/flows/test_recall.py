@@ -9,9 +9,9 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.remember import Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.search.recall import Recollection
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from tests.flows.talk import say, say_all
 
 LANGUAGES = {
@@ -130,7 +130,9 @@ async def test_the_person_whom_a_question_names_comes_first(engine: Engine, name
 
 async def test_a_date_in_the_question_is_matched_to_the_time_it_was_said(engine: Engine, namespace: str) -> None:
     for month in (3, 5, 9):
-        line = NewMessage("user", f"Today I met friend number {month} in town.", at=datetime(2023, month, 8, tzinfo=UTC))
+        line = NewMessage(
+            "user", f"Today I met friend number {month} in town.", at=datetime(2023, month, 8, tzinfo=UTC)
+        )
         await engine.remember.turn(namespace, Turn(f"s{month}", (line,), owner_if_new="ann"))
     found = await engine.recall.recall(namespace, "Which friend did I meet on 8 May 2023?")
     assert found.memories[0].at.month == 5

@@ -11,10 +11,10 @@ from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
 from recollect.flows.remember import Turn
-from recollect.memory.log import NewMessage
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
@@ -61,7 +61,9 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.memories.add(namespace, "a secret to remember", "fact", MemoryScope("user"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
-    await engine.windows.add(namespace, "window", [NewMessage("user", "an old secret"), NewMessage("user", "the latest secret")])
+    await engine.windows.add(
+        namespace, "window", [NewMessage("user", "an old secret"), NewMessage("user", "the latest secret")]
+    )
     await engine.windows.context(namespace, "window")
     said = await engine.cognition.store_dialogue(namespace, "another session", "user", "psst")
     stored = await engine.cognition.compress(namespace, "a golden secret", [said.seq])

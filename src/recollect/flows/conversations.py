@@ -7,9 +7,8 @@ from uuid import UUID
 from recollect import checks
 from recollect.errors import NotFound
 from recollect.flows.remember import Remember, SessionNotFound, Turn
-from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid7
-from recollect.memory.log import Log, Message
+from recollect.memory.log import Log, Message, NewMessage
 from recollect.memory.sessions import Session, Sessions
 from recollect.storage.database import Database, Statements
 

@@ -14,12 +14,12 @@ from recollect.flows.chat_ids import CHAT, mark
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import Remember, Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
 from recollect.identifiers import uuid_at
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from recollect.memory.resources import MAX_URI_CHARACTERS, Resource, Resources
 from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.storage.database import Database

@@ -218,7 +218,7 @@ class Remember:
         return answers
 
     async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
-        """Turns without the messages that are written already; only those of a realm can have any, and may be refused."""
+        """Turns without the messages that are written already; only those of a realm have any, and may be refused."""
         if all(item.turn.realm is None for item in analysed):
             return analysed
         # Every session of the batch, in one order, so that two batches never wait for each other.

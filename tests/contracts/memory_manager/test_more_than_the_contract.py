@@ -60,7 +60,9 @@ async def test_sessions_are_listed_the_last_active_first_page_by_page(memory: Me
 
 
 async def test_sessions_that_are_not_named_by_a_uuid_are_not_listed(memory: MemoryManager, engine: Engine) -> None:
-    await engine.remember.turn(engine.settings.namespace, Turn("support-7", (NewMessage("user", "Hi"),), owner_if_new="anna"))
+    await engine.remember.turn(
+        engine.settings.namespace, Turn("support-7", (NewMessage("user", "Hi"),), owner_if_new="anna")
+    )
     session = await memory.create_session("anna")
     assert [found.id for found in await memory.list_sessions("anna", limit=1)] == [session]
 

@@ -21,11 +21,11 @@ from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Una
 from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.remember import ANONYMOUS, Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 
 ROLES = ("user", "assistant", "system")
@@ -95,7 +95,9 @@ class MemoryManager:
                         "has_metadata": metadata is not None,
                     }
                 )
-            new = NewMessage(checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata))
+            new = NewMessage(
+                checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata)
+            )
             turn = Turn(_session_key(session_id), (new,), owner_if_new=ANONYMOUS)
             engine = await self._engine()
             (message,) = await engine.remember.turn(self._scope(engine), turn)

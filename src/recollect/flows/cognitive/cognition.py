@@ -10,7 +10,6 @@ from recollect import checks, tasks, telemetry
 from recollect.errors import Invalid, NotFound
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.results import Results
 from recollect.flows.search.fusion import Weights, fuse
 from recollect.flows.search.item_search import ItemSearch
@@ -20,7 +19,7 @@ from recollect.memory.cognitive.insights import Insight, Insights
 from recollect.memory.cognitive.working import REASONS, StaleItem, Working, WorkingItem, WorkingUpdate
 from recollect.memory.index.passages import Source
 from recollect.memory.index.search import Scope
-from recollect.memory.log import Log, Message, RawFilter
+from recollect.memory.log import Log, Message, NewMessage, RawFilter
 from recollect.storage.database import Database
 
 ROLES = ("user", "assistant", "system")

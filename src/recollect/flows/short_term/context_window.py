@@ -8,10 +8,10 @@ from weakref import WeakValueDictionary
 
 from recollect import checks
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.memory.log import NewMessage
 from recollect.flows.short_term.summaries import Summariser
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
+from recollect.memory.log import NewMessage
 from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, WindowMessage
 
 # Of a window's messages, the share of the oldest that one summary takes the place of.

@@ -11,8 +11,8 @@ from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
-from recollect.memory.log import NewMessage
 from recollect.identifiers import uuid7
+from recollect.memory.log import NewMessage
 from recollect.memory.windows import WindowConfig, WindowMessage, is_pinned
 from recollect.steps import in_steps
 from recollect.storage.database import Database

@@ -17,9 +17,9 @@ from recollect.doors.cli.printing import echo, indexed
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
 from recollect.flows.remember import Turn
-from recollect.memory.log import NewMessage
 from recollect.flows.search.ranking import ASSISTANT
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 
 RANKED = 100
 TURN_FIELDS = ("conversation", "session", "turn", "speaker", "time", "text")
@@ -47,7 +47,9 @@ async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, n
             # Each conversation is its own owner; the order of the file is the order of the talk.
             for (conversation, session), said in sessions:
                 messages = tuple(_message(turn) for turn in said)
-                await engine.remember.turn(chosen, Turn(f"{conversation}/{session}", messages, owner_if_new=conversation))
+                await engine.remember.turn(
+                    chosen, Turn(f"{conversation}/{session}", messages, owner_if_new=conversation)
+                )
     await indexed(engine.indexer, chosen)
     with out.open("w", encoding="utf-8") as run_file, click.progressbar(asked, label="Asking  ") as bar:
         for question in bar:
