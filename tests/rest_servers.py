@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,9 @@ from recollect.doors.mcp.server import RecollectServer, http_routes
 from recollect.doors.rest.app import create_app
 from recollect.doors.rest.edge.server import configured
 from recollect.engine import Engine
+
+# Nothing here speaks TLS, and a client that reads all certificates of the system takes as long as a short test.
+_WITHOUT_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class _Server(uvicorn.Server):
@@ -53,5 +57,13 @@ async def listening(engine: Engine, host: str = "127.0.0.1") -> AsyncIterator[st
 @asynccontextmanager
 async def serving(engine: Engine, host: str = "127.0.0.1", **options: object) -> AsyncIterator[httpx.AsyncClient]:
     """A client of such a server; options are httpx's, `headers` for example."""
-    async with listening(engine, host) as url, httpx.AsyncClient(base_url=url, timeout=60, **options) as client:  # type: ignore[arg-type]
+    async with (
+        listening(engine, host) as url,
+        httpx.AsyncClient(
+            base_url=url,
+            timeout=60,
+            verify=_WITHOUT_CERTIFICATES,
+            **options,  # type: ignore[arg-type]
+        ) as client,
+    ):
         yield client

@@ -1,5 +1,6 @@
 """The `recollect` command: each subcommand translates arguments, calls the engine, and prints."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -144,9 +145,12 @@ def recall(question: str, **options: Any) -> None:
 
     Scores rank the results of one question; do not compare them between questions.
     """
-    from recollect.doors.cli.memories import remember_recall as memory
+    from recollect.doors.cli.model_loading import model_loading
 
-    memory.recall(question, **options)
+    with model_loading():
+        from recollect.doors.cli.memories import remember_recall as memory
+
+        memory.recall(question, **options)
 
 
 @cli.command()
@@ -474,8 +478,6 @@ def main() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except click.exceptions.Exit as leaving:
-        sys.exit(leaving.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -487,3 +489,6 @@ def main() -> None:
 
         echo(f"recollect: {problem}", err=True)
         sys.exit(EXIT_USAGE if isinstance(problem, Invalid) else EXIT_FAILED)
+    finally:
+        # At its end Python looks for garbage in everything that is loaded, which takes longer than to print an answer.
+        gc.freeze()

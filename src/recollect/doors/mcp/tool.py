@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from mcp.server.mcpserver import Context
@@ -92,6 +93,18 @@ def bound(definitions: Iterable[Definition], caller_of: CallerOf) -> list[Tool]:
     return [ContractTool.define(definition, caller_of) for definition in definitions]
 
 
+@cache
+def _metadata(function: Function) -> FuncMetadata:
+    """What a function takes and returns, worked out once for all servers of a process."""
+    returned = inspect.signature(function, eval_str=True).return_annotation
+    if get_origin(returned) is Degradable:
+        (returned,) = get_args(returned)
+    return FuncMetadata(
+        arg_model=schema.arguments_of(function, not_arguments=(CALLER, PROGRESS)),
+        output_schema=schema.output_schema(returned),
+    )
+
+
 class ContractTool(Tool):
     """Unlike the SDK's own, it answers failures in the contract's words, and does not repair arguments."""
 
@@ -102,17 +115,14 @@ class ContractTool(Tool):
     @classmethod
     def define(cls, definition: Definition, caller_of: CallerOf) -> "ContractTool":
         function = definition.function
-        arguments = schema.arguments_of(function, not_arguments=(CALLER, PROGRESS))
-        returned = inspect.signature(function, eval_str=True).return_annotation
-        if get_origin(returned) is Degradable:
-            (returned,) = get_args(returned)
+        metadata = _metadata(function)
         return cls(
             fn=function,
             name=function.__name__,
             title=definition.title,
             description=" ".join((function.__doc__ or "").split()),
-            parameters=schema.input_schema(arguments),
-            fn_metadata=FuncMetadata(arg_model=arguments, output_schema=schema.output_schema(returned)),
+            parameters=schema.input_schema(metadata.arg_model),
+            fn_metadata=metadata,
             is_async=True,
             annotations=definition.annotations,
             caller_of=caller_of,

@@ -53,13 +53,13 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.engine = engine
     problems.add_handlers(app)
     # Routes are tried in this order: what agents ask all the time comes first.
     for door in (stm, ltm, gateway, users, health, metrics):
-        app.include_router(door.router)
+        # As they are: the framework's `include_router` would build each of them once more.
+        app.router.routes.extend(door.router.routes)
     docs.add_to(app)
     document.add_to(app)
     app.router.routes.extend(routes)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
@@ -74,6 +74,13 @@ class _ReadRequest(Request):
 
     async def json(self) -> Any:
         return self._decoded
+
+
+class Router(APIRouter):
+    """Routes whose operation ids read like the names of methods."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(generate_unique_id_function=lambda route: route.name, **options)
 
 
 class Route(APIRoute):

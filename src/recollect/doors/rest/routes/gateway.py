@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
@@ -13,7 +13,7 @@ from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routing import Route
+from recollect.doors.rest.routing import Route, Router
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
 from recollect.flows.access import NOT_ADMITTED
@@ -21,7 +21,7 @@ from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Owner, Said
 from recollect.memory.resources import MAX_URI_CHARACTERS
 
-router = APIRouter(tags=["gateway"], route_class=Route)
+router = Router(tags=["gateway"], route_class=Route)
 
 MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(CHAT)
 MAX_KEY_CHARACTERS = 1024

@@ -2,16 +2,17 @@
 
 from typing import Literal
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, Field
 
 from recollect import __version__
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Router
 from recollect.engine import Engine
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 class Health(BaseModel):

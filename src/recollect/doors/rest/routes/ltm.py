@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -26,13 +26,13 @@ from recollect.doors.rest import degraded
 from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routing import Route
+from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
 from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED, Written
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
 from recollect.memory.memories import HistoryEntry, MemoryScope, Place, StoredMemory
 
-router = APIRouter(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
+router = Router(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
 
 DEFAULT_LIMIT = 100
 

@@ -1,11 +1,12 @@
 """`GET /metrics`: the metrics of this process for Prometheus, behind the same gate as every route."""
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import HTTPException, Request, Response
 
 from recollect.doors import telemetry_export
 from recollect.doors.rest.caller import calling
+from recollect.doors.rest.routing import Router
 
-router = APIRouter()
+router = Router()
 
 
 @router.get("/metrics", include_in_schema=False)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect import checks
@@ -11,12 +11,12 @@ from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.rest.bodies import Body, ChatEntry
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routing import Route
+from recollect.doors.rest.routing import Route, Router
 from recollect.memory import log
 from recollect.memory.windows import Strategy, WindowConfig, WindowMessage
 from recollect.steps import in_steps
 
-router = APIRouter(prefix="/stm", tags=["stm"], route_class=Route, responses=responses(409))
+router = Router(prefix="/stm", tags=["stm"], route_class=Route, responses=responses(409))
 
 Role = Literal["user", "assistant", "system", "summary"]
 ROLES: tuple[str, ...] = ("user", "assistant", "system", "summary")

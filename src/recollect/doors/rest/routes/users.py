@@ -3,17 +3,17 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from pydantic import BaseModel, Field
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routing import Route
+from recollect.doors.rest.routing import Route, Router
 from recollect.flows.forgetting.forget import USER, Target
 
-router = APIRouter(route_class=Route)
+router = Router(route_class=Route)
 
 
 class NewUser(Body):
