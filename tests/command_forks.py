@@ -1,7 +1,8 @@
-"""Forks a `recollect` command for each line of JSON on standard input; tests/commands.py asks.
+"""Forks a command for each tests/command_launcher.py that connects: python -m tests.command_forks LISTENER
 
-{"run": argv, "env": ..., "cwd": ..., "folder": ...} answers the process id; {"wait": pid} the exit code. A command
-reads and writes the files stdin, stdout and stderr of its folder.
+A launcher called `recollect` gets that command; one called `module`, the module that is its first argument.
+
+It ends with its standard input, with it the commands that still run, and removes the folder of the launcher.
 """
 
 import atexit
@@ -10,6 +11,11 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
+import selectors
+import shutil
+import signal
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -18,35 +24,43 @@ from typing import Any
 import recollect.doors.cli
 from recollect.doors.cli.main import main
 
-STREAMS = (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
-
 
 def imported_ahead() -> None:
     for module in pkgutil.walk_packages(recollect.doors.cli.__path__, "recollect.doors.cli."):
         importlib.import_module(module.name)
-    importlib.import_module("onnxruntime")
+    for name in ("onnxruntime", "recollect.doors.mcp.server", "uvicorn.protocols.http.h11_impl"):
+        importlib.import_module(name)
     gc.freeze()
 
 
-def become(command: dict[str, Any]) -> None:
-    for descriptor, (name, flags) in enumerate(STREAMS):
-        opened = os.open(Path(command["folder"]) / name, flags, 0o600)
-        os.dup2(opened, descriptor)
-        os.close(opened)
+def become(command: dict[str, Any], streams: list[int]) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    # What belongs to the other commands: a pipe that stayed open here would never end there.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ.update(command["env"])
     os.chdir(command["cwd"])
-    sys.argv = command["run"]
-    main()
+    sys.argv = command["argv"]
+    # As an interpreter opens them: a terminal sees every line at once.
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    if Path(sys.argv[0]).name == "module":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__")
+    else:
+        sys.modules["__main__"].__package__ = None  # the command is called as it was, and not `python -m ...`
+        main()
 
 
-def fork(command: dict[str, Any]) -> int:
+def fork(command: dict[str, Any], streams: list[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 0
     try:
-        become(command)
+        become(command, streams)
     except SystemExit as leaving:
         if isinstance(leaving.code, str):
             print(leaving.code, file=sys.stderr)
@@ -57,14 +71,65 @@ def fork(command: dict[str, Any]) -> int:
     # The end of an interpreter, which a fork does not have by itself.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
     os._exit(code)
+
+
+class Forks:
+    """The commands that run, each with the launcher that waits for its end."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(sys.stdin, selectors.EVENT_READ, self._end)
+        self._selector.register(listener, selectors.EVENT_READ, self._begin)
+        self._running: set[int] = set()
+        self._is_ending = False
+
+    def run(self) -> None:
+        while not self._is_ending:
+            for key, _ in self._selector.select():
+                key.data()
+
+    def _end(self) -> None:
+        self._is_ending = True
+        for pid in self._running:
+            os.kill(pid, signal.SIGKILL)
+
+    def _begin(self) -> None:
+        launcher, _ = self._listener.accept()
+        length, streams, _, _ = socket.recv_fds(launcher, 16, 3)
+        size, _, begun = length.partition(b"\n")
+        while len(begun) < int(size):
+            begun += launcher.recv(1 << 16)
+        pid = fork(json.loads(begun), streams)
+        for stream in streams:
+            os.close(stream)
+        self._running.add(pid)
+        launcher.send(b"%d\n" % pid)
+        ended = os.pidfd_open(pid)
+        self._selector.register(ended, selectors.EVENT_READ, lambda: self._ended(pid, ended, launcher))
+        # It says nothing more: it has been killed.
+        self._selector.register(launcher, selectors.EVENT_READ, lambda: self._left(pid, launcher))
+
+    def _left(self, pid: int, launcher: socket.socket) -> None:
+        self._selector.unregister(launcher)
+        os.kill(pid, signal.SIGKILL)
+
+    def _ended(self, pid: int, ended: int, launcher: socket.socket) -> None:
+        self._selector.unregister(ended)
+        os.close(ended)
+        self._running.discard(pid)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if launcher in self._selector.get_map():
+            self._selector.unregister(launcher)
+            launcher.send(b"%d\n" % code)
+        launcher.close()
 
 
 if __name__ == "__main__":
     imported_ahead()
-    for line in sys.stdin:
-        asked = json.loads(line)
-        answer = fork(asked) if "run" in asked else os.waitstatus_to_exitcode(os.waitpid(asked["wait"], 0)[1])
-        print(answer, flush=True)
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        Forks(listener).run()
+        shutil.rmtree(Path(listener.getsockname()).parent)

@@ -1,54 +1,51 @@
 """`recollect` commands as processes of their own, forked from one that has imported what they need.
 
-Most of the time of a short command is imports, and the suite runs hundreds. What only a new interpreter with pipes
-shows (its start and end, a child that keeps a pipe open) is seen by tests/programs, by the commands of the docs, which
-also start the embedded server, and by every server that a test starts.
+Most of the time of a short command is imports, and the suite runs hundreds. What only a new interpreter shows (its
+start and end, a child that keeps a pipe open) is seen by tests/programs, and by the commands of the docs, which also
+start the embedded server.
 """
 
-import json
 import os
-import select
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from functools import cache
 from pathlib import Path
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
+INSTALLED = Path(sys.executable).with_name("recollect")
 
 
-class Forks:
-    """A process that forks a command for every line it reads; see tests/command_forks.py."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.command_forks"],
+def _forked() -> "tuple[Path, list[str], subprocess.Popen[bytes] | None]":
+    """A program that runs as the command and is forked, and one that runs a module so; both need Linux."""
+    if not hasattr(os, "pidfd_open"):
+        return INSTALLED, [sys.executable, "-m"], None
+    folder = Path(tempfile.mkdtemp(prefix="recollect-commands-"))
+    program, module = folder / "recollect", folder / "module"
+    launcher = Path(__file__).with_name("command_launcher.py").read_text(encoding="utf-8")
+    program.write_text(f"#!{sys.executable} -IS\n{launcher}", encoding="utf-8")
+    program.chmod(0o755)
+    module.symlink_to(program)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket"))
+        listener.listen()
+        forks = subprocess.Popen(
+            [sys.executable, "-m", "tests.command_forks", str(listener.fileno())],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
             cwd=Path(__file__).parents[1],
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
         )
-
-    def ask(self, **request: object) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._lock:
-            print(json.dumps(request), file=self._process.stdin, flush=True)
-            return int(self._process.stdout.readline())
+    return program, [str(module)], forks
 
 
-@cache
-def forks() -> Forks:
-    return Forks()
+# The process that forks ends with this one, when nobody holds the other end of its standard input.
+RECOLLECT, MODULE, _FORKS = _forked()
 
 
 def recollect(
     *arguments: object, env: dict[str, str] | None = None, given: str = "", timeout: float = 60
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, as `subprocess.run` does, with a text on its standard input."""
+    """Run a command to its end, with a text on its standard input."""
     done = recollect_bytes(*arguments, env=env, given=given.encode(), timeout=timeout)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -57,20 +54,4 @@ def recollect_bytes(
     *arguments: object, env: dict[str, str] | None = None, given: bytes = b"", timeout: float = 60
 ) -> "subprocess.CompletedProcess[bytes]":
     command = [str(RECOLLECT), *map(str, arguments)]
-    environment = dict(os.environ if env is None else env)
-    if not hasattr(os, "pidfd_open"):
-        return subprocess.run(command, capture_output=True, timeout=timeout, env=environment, input=given)
-    with tempfile.TemporaryDirectory(prefix="recollect-command-") as name:
-        folder = Path(name)
-        (folder / "stdin").write_bytes(given)
-        pid = forks().ask(run=command, env=environment, cwd=str(Path.cwd()), folder=name)
-        ended = os.pidfd_open(pid)
-        try:
-            if not select.select([ended], [], [], timeout)[0]:
-                os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(command, timeout)
-        finally:
-            os.close(ended)
-            code = forks().ask(wait=pid)
-        said = [(folder / stream).read_bytes() for stream in ("stdout", "stderr")]
-    return subprocess.CompletedProcess(command, code, *said)
+    return subprocess.run(command, capture_output=True, timeout=timeout, env=env, input=given)

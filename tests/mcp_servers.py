@@ -5,10 +5,8 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
@@ -16,10 +14,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent, TextResourceContents, Tool
 
+from tests.commands import RECOLLECT
+
 # What does not depend on how a server is reached is asked once.
 ONE_TRANSPORT = pytest.mark.parametrize("mcp", ["http"], indirect=True)
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 
 SECONDS = 60
 

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from tests.mcp_servers import RECOLLECT, SECONDS, environment
+from tests.commands import RECOLLECT
+from tests.mcp_servers import SECONDS, environment
 
 Answer = Callable[["FaultyGateway", asyncio.StreamWriter], Awaitable[None]]
 
@@ -107,7 +108,7 @@ class Served:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(timeout=SECONDS)
+        self.process.communicate(timeout=SECONDS)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,8 +15,8 @@ import pytest
 from tests.agent.configs import hybrid, written
 from tests.agent.leaks import USER_KEY
 from tests.agent.wire import Answer, openai_chunks, openai_delta, serving
+from tests.commands import INSTALLED, RECOLLECT
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 GATEWAY_IS_OFF = "The memory gateway is off"
 
 
@@ -152,7 +151,7 @@ def test_commands_that_fail_and_prompts_with_a_slash_do_not_end_the_chat(tmp_pat
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_message_with_nobody_to_read_the_answer_is_no_traceback(tmp_path: Path, closed: str) -> None:
-    command = f"{RECOLLECT} chat --workspace {tmp_path / 'w'} --message hi {closed}"
+    command = f"{INSTALLED} chat --workspace {tmp_path / 'w'} --message hi {closed}"
     result = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, "Traceback" in result.stderr) == (0, False)
     assert len(list((tmp_path / "w" / "sessions").iterdir())) == 1

@@ -14,7 +14,8 @@ import pytest
 from recollect.storage import embedded
 from tests.agent.configs import hybrid, written
 from tests.agent.servers import serving
-from tests.mcp_servers import RECOLLECT, SECONDS
+from tests.commands import RECOLLECT
+from tests.mcp_servers import SECONDS
 
 FACT = "Her sister Marta keeps bees in Coimbra."
 

@@ -5,8 +5,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +14,10 @@ from recollect.doors.cli.demo.screen import Screen
 from recollect.flows.search.recall import Recollection
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
-from tests.commands import recollect
+from tests.commands import RECOLLECT, recollect
 from tests.demo_picture import PICTURE, drawn
 from tests.storage.databases import connect
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 COLUMNS = 72
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)

@@ -3,19 +3,16 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from recollect.engine import Engine
 from recollect.settings import Settings
-from tests.commands import recollect
+from tests.commands import RECOLLECT, recollect
 from tests.flows.talk import say_all
 from tests.llm_servers import Failure, ProviderServer, provider_server
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 OPENAI = "openai:text-embedding-3-small"
 pytestmark = [
     pytest.mark.parametrize("pooling", ["session"], indirect=True),

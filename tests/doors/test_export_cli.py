@@ -10,7 +10,7 @@ import pytest
 
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
-from tests.commands import RECOLLECT, recollect_bytes
+from tests.commands import INSTALLED, recollect_bytes
 from tests.storage.databases import empty_database, url
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -50,7 +50,7 @@ def test_a_memory_moves_to_another_database_and_back_unchanged(
     assert b"The ferry to Naxos" in run(new, "recall", "When does the ferry leave?").stdout
     # Another interpreter, whose sets have another order.
     exported = subprocess.run(
-        [RECOLLECT, "export"],
+        [INSTALLED, "export"],
         capture_output=True,
         timeout=120,
         env=os.environ | {"RECOLLECT_DATABASE_URL": new, "PYTHONHASHSEED": "7"},

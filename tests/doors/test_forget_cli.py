@@ -5,8 +5,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +12,9 @@ from recollect.engine import Engine
 from recollect.flows.gateway import Owner
 from recollect.settings import Settings
 from recollect.tasks import in_thread
-from tests.commands import recollect
+from tests.commands import RECOLLECT, recollect
 from tests.flows.talk import say_all
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 

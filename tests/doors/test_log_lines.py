@@ -13,7 +13,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from recollect.engine import Engine
 from recollect.logs import NameRequest
 from recollect.settings import Settings
-from tests.mcp_servers import RECOLLECT, connected, environment
+from tests.commands import RECOLLECT
+from tests.mcp_servers import connected, environment
 from tests.rest_servers import listening
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)

@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from recollect.storage import embedded
-from tests.commands import recollect
+from tests.commands import RECOLLECT, recollect
 from tests.contracts.schemas import COGNITIVE, CONTEXT
-from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, serving
+from tests.mcp_servers import connected, environment, over_stdio, serving
 
 CORE = ["remember", "recall", "forget"]
 GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]

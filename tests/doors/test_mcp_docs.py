@@ -14,7 +14,8 @@ from recollect.doors.mcp.route import PATH
 from recollect.engine import Engine
 from recollect.settings import Settings
 from recollect.storage import embedded
-from tests.mcp_servers import RECOLLECT, over_stdio, serving
+from tests.commands import RECOLLECT
+from tests.mcp_servers import over_stdio, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)]

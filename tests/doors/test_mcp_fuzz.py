@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from mcp import MCPError
 
 from recollect.storage import embedded
+from tests.commands import RECOLLECT
 from tests.contracts.schemas import COGNITIVE, CONTEXT
-from tests.mcp_servers import RECOLLECT, McpClient, environment, over_stdio, serving, text_of
+from tests.mcp_servers import McpClient, environment, over_stdio, serving, text_of
 
 TEXT_ERRORS = {*CONTEXT, "remember", "recall", "forget"}
 TOOLS = sorted(TEXT_ERRORS | COGNITIVE.keys())

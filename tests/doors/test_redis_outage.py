@@ -11,7 +11,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.settings import Settings
-from tests.doors.test_serve import RECOLLECT
+from tests.commands import RECOLLECT
 from tests.rest_servers import serving
 from tests.valkey import stoppable, url_of, with_redis
 

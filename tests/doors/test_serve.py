@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,17 +16,17 @@ import pytest
 
 from recollect.doors.cli.serving.serve import _listen
 from recollect.settings import Settings
-from tests.commands import recollect
+from tests.commands import INSTALLED, RECOLLECT, recollect
 from tests.waiting import wait_until
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 @contextmanager
 def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     process = subprocess.Popen(
-        [RECOLLECT, "serve", "--port", "0", *arguments],
+        # Workers are spawned, which begins with the module that the interpreter began with.
+        [INSTALLED if "--workers" in arguments else RECOLLECT, "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

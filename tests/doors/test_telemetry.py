@@ -18,8 +18,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from prometheus_client.parser import text_string_to_metric_families
 
 from recollect.settings import Settings
-from tests.commands import recollect
-from tests.doors.test_serve import RECOLLECT, serving
+from tests.commands import RECOLLECT, recollect
+from tests.doors.test_serve import serving
 from tests.mcp_servers import connected, environment
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)

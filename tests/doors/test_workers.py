@@ -16,7 +16,8 @@ import pytest
 
 from recollect.doors.cli.serving.workers import SHORTEST_LIFE_SECONDS
 from recollect.settings import Settings
-from tests.doors.test_serve import RECOLLECT, serving
+from tests.commands import INSTALLED
+from tests.doors.test_serve import serving
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -127,7 +128,7 @@ def test_workers_end_when_their_supervisor_is_killed(settings: Settings) -> None
 
 def test_a_database_that_is_away_is_one_sentence_with_workers_too(settings: Settings, tmp_path: Path) -> None:
     result = subprocess.run(
-        [RECOLLECT, "serve", "--port", "0", "--workers", "2"],
+        [INSTALLED, "serve", "--port", "0", "--workers", "2"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from recollect.engine import Engine
+from tests.commands import MODULE
 
 CONVERSATIONS = 100
 INTERACTIONS = 20
@@ -41,7 +42,7 @@ async def test_one_hundred_conversations_from_two_processes(engine: Engine, name
     created = [await engine.conversations.create(namespace, "user", None) for _ in range(CONVERSATIONS)]
     ids = [conversation.id for conversation in created]
     writers = [
-        subprocess.Popen([sys.executable, "-m", __name__, f"process{n}", *ids], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*MODULE, __name__, f"process{n}", *ids], stdout=subprocess.PIPE, text=True)
         for n in range(PROCESSES)
     ]
     outputs = [await asyncio.to_thread(writer.communicate, timeout=120) for writer in writers]

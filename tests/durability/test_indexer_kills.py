@@ -4,7 +4,6 @@ import asyncio
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 
@@ -13,6 +12,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.language import bm25, words
 from recollect.storage.sql import Query
+from tests.commands import MODULE
 from tests.flows.talk import say_all
 from tests.memory.test_passages import counts, statistics
 
@@ -53,8 +53,7 @@ async def test_queue_vectors_and_counts_stay_consistent(engine: Engine, namespac
     killed = 0
     while killed < ROUNDS:
         indexers = [
-            subprocess.Popen([sys.executable, "-m", "tests.durability.indexer"], stdout=subprocess.PIPE, text=True)
-            for _ in range(2)
+            subprocess.Popen([*MODULE, "tests.durability.indexer"], stdout=subprocess.PIPE, text=True) for _ in range(2)
         ]
         for process in indexers:
             assert process.stdout is not None

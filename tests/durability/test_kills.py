@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from recollect import MemoryManager, Settings
+from tests.commands import MODULE
 from tests.waiting import wait_until
 
 ROUNDS = 6
@@ -58,7 +58,7 @@ async def test_every_acknowledged_message_is_found_exactly_once(own_home: Path, 
     acknowledged: list[str] = []
     for number in range(ROUNDS):
         writer = subprocess.Popen(
-            [sys.executable, "-m", "tests.durability.writer", f"round{number}", *sessions],
+            [*MODULE, "tests.durability.writer", f"round{number}", *sessions],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

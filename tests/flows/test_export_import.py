@@ -5,7 +5,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from recollect.memory.records import LEFT_OUT
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
+from tests.commands import MODULE
 from tests.flows.talk import say, say_all
 from tests.storage.databases import connect, empty_database, url
 from tests.storage.test_isolation import fill
@@ -195,7 +195,7 @@ async def test_an_import_killed_at_random_points_ends_as_if_it_never_was(
     lines = await exported(engine, namespace)
     file = tmp_path / "export.jsonl"
     file.write_text("\n".join(lines) + "\n")
-    child = [sys.executable, "-m", "tests.durability.importer", str(file), other]
+    child = [*MODULE, "tests.durability.importer", str(file), other]
     seen = [0]
     for _ in range(KILLS):
         with subprocess.Popen(child, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
@@ -203,6 +203,7 @@ async def test_an_import_killed_at_random_points_ends_as_if_it_never_was(
             for _ in range(chance.randrange(1, 12)):
                 assert process.stdout.readline() == "batch\n"
             process.kill()
+            process.communicate()
         partly = await exported(engine, other)
         assert set(partly[1:-1]) <= set(lines)
         found = {row[1] for row in await passages(engine, other) if row[0] == "message"}

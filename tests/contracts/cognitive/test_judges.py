@@ -17,9 +17,10 @@ from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.settings import Settings
+from tests.commands import RECOLLECT
 from tests.flows.test_hybrid_search import fill
 from tests.llm_servers import Asked, Failure, ProviderServer, Reply, provider_server
-from tests.mcp_servers import RECOLLECT, connected, environment, over_stdio, text_of
+from tests.mcp_servers import connected, environment, over_stdio, text_of
 
 QUERY = "How does working memory relate to consciousness?"
 REFUSED_KEY = "sk-refused"
