@@ -30,8 +30,8 @@ FAST_OPTIONS := --collect-only
 endif
 COMPILE = $(UV) pip compile -q pyproject.toml --all-extras --group build --universal --generate-hashes --no-header \
 	--python-version 3.11
-# One more than cores: tests of servers and of kills wait a good deal.
-TEST_PROCESSES ?= 3
+# Two more than cores: tests of servers and of kills wait a good deal.
+TEST_PROCESSES ?= 4
 # For the inner loop: no processes but the database, no kills, one way of pooling, and not the slowest files.
 FAST := tests/language tests/memory tests/flows tests/inference $(wildcard tests/test_*.py) -k "not transaction" \
 	$(addprefix --ignore=tests/,test_benchmarks_page.py memory/test_bm25_in_the_database.py \

@@ -24,6 +24,7 @@ from tests.storage.databases import connect, empty_database, url
 from tests.waiting import wait_until
 
 _HOME = "RECOLLECT_TEST_HOME"
+_LONGEST = ("tests/linear/", "tests/programs/", "tests/durability/")
 
 # The server of this process's tests, once one of them has asked for it.
 _LEASE = pytest.StashKey[embedded.Lease]()
@@ -151,6 +152,11 @@ async def _leave_no_work(lease: embedded.Lease, namespace: str) -> None:
         pass  # the test needed a server, but no tables
     finally:
         await connection.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest, or one process would run them when the others have nothing left to do."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONGEST))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -11,7 +11,7 @@ def test_no_request_meets_a_server_error_or_an_undocumented_answer(
     server: embedded.Lease, namespace: str, tmp_path: Path
 ) -> None:
     with (tmp_path / "log").open("w") as log, serving(namespace, log) as url:
-        outcome = fuzz(url.removesuffix("/mcp"), "-n", "20", "--generation-deterministic", "--no-shrink")
+        outcome = fuzz(url.removesuffix("/mcp"), "-n", "10", "--generation-deterministic", "--no-shrink")
     assert outcome.passed, outcome.report
-    assert outcome.cases >= 400
+    assert outcome.cases >= 200
     assert "Traceback" not in (tmp_path / "log").read_text()

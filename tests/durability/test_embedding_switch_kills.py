@@ -22,6 +22,7 @@ from tests.llm_servers import ProviderServer, hurry, provider_server
 from tests.memory.test_passages import counts
 
 KILLS = 10
+PAUSE_SECONDS = 0.02
 
 # More than a switch takes, so that some kills come after the last of them.
 STEPS = 24
@@ -56,7 +57,7 @@ async def engine(
 
 
 class Searcher:
-    """Searches without a pause, and keeps what went wrong."""
+    """Searches again and again, and keeps what went wrong."""
 
     def __init__(self, engine: Engine, namespace: str) -> None:
         self.done = False
@@ -73,6 +74,7 @@ class Searcher:
             # Vectors of two models have no cosine to each other: the database would refuse to compare them.
             assert all(0.0 < memory.similarity <= 1.0 for memory in found.memories)
             self.searches += 1
+            await asyncio.sleep(PAUSE_SECONDS)  # the switch wants the processor, too
 
 
 async def killed_at_random(model: str, chance: random.Random) -> bool:

@@ -16,9 +16,9 @@ from tests.linear import functions, patterns, worst
 
 FINISHED = "finished"
 
-PATTERN_LENGTH = 50_000
-PATTERN_SECONDS = 1.0
-FUNCTION_SECONDS = 5.0
+PATTERN_LENGTH = 25_000
+PATTERN_SECONDS = 0.25
+FUNCTION_SECONDS = 2.5
 
 
 def main(what: str, after: str = "") -> None:

@@ -11,7 +11,7 @@ from recollect.inference.embedding import wordpiece
 from recollect.language.summary import Said
 
 LENGTH = 20_000
-LONG = 200_000
+LONG = 100_000
 
 # By what they are made of; `unicodedata` runs so fast that only a longer text shows what it does with marks.
 TEXTS = {

@@ -2,7 +2,7 @@
 
 A regular expression holds the interpreter for as long as it runs: one that is quadratic stops the whole server with a
 few kilobytes. So every pattern of the tree is found, in the values of its modules and in its source, and is fed with
-texts made from the pattern itself: what stands before a repetition, what the repetition takes fifty thousand times, and
+texts made from the pattern itself: what stands before a repetition, what the repetition takes thousands of times, and
 an end on which it fails. The same for every function of `language/` with texts that are all marks, all quotes, all
 capitals and so on.
 

@@ -149,6 +149,7 @@ async def test_a_session_id_that_is_no_uuid_is_refused(memory: MemoryManager) ->
         await memory.store_message("conv-1", "user", "hello")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
 @pytest.mark.unindexed("ten megabytes would keep the indexers from the other tests' work")
 async def test_ten_megabytes_are_stored_and_one_hundred_are_refused_with_the_limit(memory: MemoryManager) -> None:
     session = uuid4()
