@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from recollect import checks
@@ -192,6 +193,25 @@ def _variable(place: str) -> str:
     return f"{PREFIX}{place.upper()}"
 
 
+# The library's own words are for programmers.
+_FAULTS = {
+    "bool_parsing": "must be true or false",
+    "float_parsing": "must be a number",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge}",
+    "int_parsing": "must be a whole number",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+}
+
+
+def _fault(error: ErrorDetails) -> str:
+    name = _variable(str(error["loc"][0]))
+    if said := _FAULTS.get(error["type"]):
+        return f"{name} {said.format(**error.get('ctx', {}))}"
+    return f"{name}: {error['msg'].removeprefix('Value error, ')}"
+
+
 def load() -> Settings:
     """Settings from the environment. Errors name the variable but do not repeat its value."""
     # Unknown variables are refused: a typo could select the wrong database.
@@ -202,7 +222,4 @@ def load() -> Settings:
     try:
         return Settings()
     except ValidationError as problem:
-        faults = "; ".join(
-            f"{_variable(str(e['loc'][0]))}: {e['msg'].removeprefix('Value error, ')}" for e in problem.errors()
-        )
-        raise Misconfigured(f"Invalid settings in the environment. {faults}") from None
+        raise Misconfigured("; ".join(map(_fault, problem.errors()))) from None

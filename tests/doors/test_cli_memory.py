@@ -56,6 +56,9 @@ def test_a_text_may_come_from_standard_input(settings: Settings) -> None:
     piped = recollect("remember", "-", given="Piped words about otters.")
     assert piped.returncode == 0
     assert "Piped words about otters." in run("recall", "otters").stdout
+    # As `echo` ends a text.
+    again = recollect("remember", "-", given="Piped words about otters.\n")
+    assert again.stdout == piped.stdout
 
 
 @pytest.mark.unindexed("it counts what waits")

@@ -128,7 +128,7 @@ def remember(text: str, user: str | None) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input."""
     from recollect.doors.cli.memories import remember_recall as memory
 
-    memory.remember(sys.stdin.read() if text == "-" else text, user)
+    memory.remember(sys.stdin.read().rstrip("\n") if text == "-" else text, user)
 
 
 @cli.command()

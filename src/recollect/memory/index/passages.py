@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from recollect import tasks
 from recollect.language import bm25, words
 from recollect.language.names import ROLES
 from recollect.language.passages import cutting
@@ -19,6 +21,9 @@ NAME_CHARACTERS = 255
 
 # A statement's values are put together on the event loop: for so many passages it takes some ten milliseconds.
 ADDED_AT_ONCE = 128
+
+# Of a text, before its transaction. No message has so many passages.
+WEIGHED_AHEAD = 512
 
 
 class _Sql(Queries, file="passages.sql"):
@@ -54,13 +59,32 @@ class _Sql(Queries, file="passages.sql"):
     namespaces_with_work: Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Excerpt:
-    """One passage of a text with its words, analysed before any transaction begins."""
+    """One passage of a text; its words are weighed when they are first asked for."""
 
     text: str
-    terms: tuple[str, ...]
-    weights: str
+    name: str = ""
+    """Whose words count as words of the passage: its speaker's or its title's."""
+
+    def weighed(self) -> Self:
+        """The same, weighed now."""
+        _ = self._words
+        return self
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._words[0]
+
+    @property
+    def weights(self) -> str:
+        """As a `sparsevec` in its text form."""
+        return self._words[1]
+
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], str]:
+        weights = bm25.saturated_weights(words.document_terms(self.name + self.text))
+        return tuple(weights), bm25.sparse_text(weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +136,37 @@ def analyse(text: str, speaker: str | None = None) -> tuple[Excerpt, ...]:
 
 
 def analysing(text: str, speaker: str | None = None) -> Iterator[Excerpt | None]:
-    """The same in steps, for a text that may be long; None where a step brought no passage."""
+    """The same in steps, for a text that may be long; None where a step brought no passage.
+
+    Of a giant only the beginning is weighed, so that a transaction is as short as before: the rest is weighed while the
+    database takes what comes before it.
+    """
     name = f"{speaker[:NAME_CHARACTERS]} " if speaker and speaker.lower() not in ROLES else ""
-    return (None if passage is None else _excerpt(passage, name) for passage in cutting(text))
+    number = 0
+    for passage in cutting(text):
+        if passage is None:
+            yield None
+            continue
+        number += 1
+        excerpt = Excerpt(passage, name)
+        yield excerpt.weighed() if number <= WEIGHED_AHEAD else excerpt
 
 
-def _excerpt(passage: str, name: str) -> Excerpt:
-    weights = bm25.saturated_weights(words.document_terms(name + passage))
-    return Excerpt(passage, tuple(weights), bm25.sparse_text(weights))
+class _Part(NamedTuple):
+    """One passage of one item, with its words as the database takes them."""
 
-
-class _Words(NamedTuple):
-    """A row of passage_words."""
-
-    id: int
-    kind: str
-    head: int | None
+    source: Source
+    number: int
+    text: str
     keys: str
     weights: str
+
+
+def _parts(namespace: str, sources: Iterable[Source]) -> Iterator[_Part]:
+    for source in sources:
+        for number, excerpt in enumerate(source.excerpts):
+            keys = _keys(namespace, source.owner, excerpt.terms)
+            yield _Part(source, number, excerpt.text, keys, excerpt.weights)
 
 
 class Passages:
@@ -137,51 +174,49 @@ class Passages:
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items available to keyword search now, and to semantic search soon."""
-        parts = ((source, part, excerpt) for source in sources for part, excerpt in enumerate(source.excerpts))
+        parts = _parts(tx.namespace, sources)
         first: dict[str, int] = {}
-        while some := list(islice(parts, ADDED_AT_ONCE)):
+        some = await in_steps(islice(parts, ADDED_AT_ONCE))
+        while len(some) == ADDED_AT_ONCE:
+            # The next are weighed while the database takes these.
+            async with tasks.beside(self._add(tx, some, first)) as (adding,):
+                some = await in_steps(islice(parts, ADDED_AT_ONCE))
+                await adding
+        if some:
             await self._add(tx, some, first)
 
-    async def _add(self, tx: Transaction, parts: Sequence[tuple[Source, int, Excerpt]], first: dict[str, int]) -> None:
+    async def _add(self, tx: Transaction, parts: Sequence[_Part], first: dict[str, int]) -> None:
         """Some of the passages of some items; `first` gathers the first passage of each item."""
+        sources = [part.source for part in parts]
         inserted = await tx.all(
             _Sql.add,
-            kinds=[source.kind for source, _, _ in parts],
-            item_ids=[source.item_id for source, _, _ in parts],
-            parts=[part for _, part, _ in parts],
-            owners=[source.owner for source, _, _ in parts],
-            agent_ids=[source.agent_id for source, _, _ in parts],
-            session_ids=[source.session_id for source, _, _ in parts],
-            positions=[source.position for source, _, _ in parts],
-            roles=[source.role for source, _, _ in parts],
-            speakers=[source.speaker for source, _, _ in parts],
-            categories=[source.category for source, _, _ in parts],
-            metadata=[source.metadata for source, _, _ in parts],
-            times=[source.at for source, _, _ in parts],
-            texts=[excerpt.text for _, _, excerpt in parts],
-            realms=[source.realm for source, _, _ in parts],
+            kinds=[source.kind for source in sources],
+            item_ids=[source.item_id for source in sources],
+            parts=[part.number for part in parts],
+            owners=[source.owner for source in sources],
+            agent_ids=[source.agent_id for source in sources],
+            session_ids=[source.session_id for source in sources],
+            positions=[source.position for source in sources],
+            roles=[source.role for source in sources],
+            speakers=[source.speaker for source in sources],
+            categories=[source.category for source in sources],
+            metadata=[source.metadata for source in sources],
+            times=[source.at for source in sources],
+            texts=[part.text for part in parts],
+            realms=[source.realm for source in sources],
         )
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
         first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}
-        words = [
-            _Words(
-                ids[source.item_id, part],
-                source.kind,
-                first[source.item_id] if part else None,
-                _keys(tx.namespace, source.owner, excerpt.terms),
-                excerpt.weights,
-            )
-            for source, part, excerpt in parts
-        ]
+        in_order = [ids[part.source.item_id, part.number] for part in parts]
         await tx.all(
             _Sql.add_words,
-            ids=[word.id for word in words],
-            kinds=[word.kind for word in words],
-            heads=[word.head for word in words],
-            keys=[word.keys for word in words],
-            weights=[word.weights for word in words],
+            ids=in_order,
+            kinds=[source.kind for source in sources],
+            heads=[first[part.source.item_id] if part.number else None for part in parts],
+            keys=[part.keys for part in parts],
+            weights=[part.weights for part in parts],
         )
-        await tx.all(_Sql.enqueue, ids=[word.id for word in words], owners=[source.owner for source, _, _ in parts])
+        await tx.all(_Sql.enqueue, ids=in_order, owners=[source.owner for source in sources])
 
     async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str | None, metadata: str) -> None:
         """Give the passages of an item another category and other metadata; their words stay."""
