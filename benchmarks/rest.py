@@ -16,7 +16,7 @@ from benchmarks import recall
 from benchmarks.http_load import get, post, requests_per_second
 from benchmarks.report import Report
 from benchmarks.sizes import sized
-from benchmarks.spine import TEXT
+from benchmarks.spine import OWNER, TEXT
 from recollect import Settings
 from recollect.engine import Engine
 from recollect.memory.memories import MemoryScope
@@ -44,7 +44,7 @@ async def run(report: Report, home: Path) -> None:
         stack.push_async_callback(engine.close)
         for session in range(SESSIONS):
             async with engine.database.transaction("default") as tx:
-                await engine.capabilities.sessions.open(tx, {f"bench-{session}": "anonymous"})
+                await engine.capabilities.sessions.open(tx, {f"bench-{session}": OWNER})
         memory = await engine.memories.add("default", TEXT, "fact", MemoryScope(user_id="bench"))
         bare = await stack.enter_async_context(_server(home, sys.executable, "-m", "benchmarks.bare_server", str(home)))
         ours = await stack.enter_async_context(recollect_server(home))

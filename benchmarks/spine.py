@@ -12,17 +12,18 @@ from benchmarks.sizes import sized
 from recollect import MemoryManager, Settings
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
-from recollect.memory import log, sessions
+from recollect.memory import log
 from recollect.memory.index import passages
+from recollect.memory.log import Destination, Entry, NewMessage, Words
 from recollect.storage.sql import Query
 
 CONVERSATIONS = sized(100, 4)
 INTERACTIONS = sized(40, 4)
 LONG_CONVERSATION = sized(1_000_000)
 TEXT = "The user prefers a window judge and would rather fly in the morning than late at night."
+OWNER = "bench"
 (EXCERPT,) = passages.analyse(TEXT)
-WEIGHTS = EXCERPT.weights
-KEYS = passages._keys("default", "bench", EXCERPT.terms)
+WORDS = Words(TEXT, passages.keys_of("default", OWNER, EXCERPT), EXCERPT.weights)
 
 
 async def run(report: Report, home: Path) -> None:
@@ -45,7 +46,7 @@ async def set_namespace_everywhere(engine: Engine) -> None:
 
 
 async def messages_one_by_one(report: Report, memory: MemoryManager, engine: Engine) -> None:
-    session = uuid4()
+    session = await memory.create_session(OWNER)
     await memory.store_message(session, "user", TEXT)
 
     async def ours() -> None:
@@ -81,7 +82,7 @@ async def history(report: Report, memory: MemoryManager, engine: Engine) -> None
 
 
 async def interactions_at_once(report: Report, engine: Engine) -> None:
-    created = [await engine.conversations.create("default", "bench", None) for _ in range(CONVERSATIONS)]
+    created = [await engine.conversations.create("default", OWNER, None) for _ in range(CONVERSATIONS)]
     ids = [conversation.id for conversation in created]
 
     async def ours(conversation: str) -> None:
@@ -110,7 +111,7 @@ async def long_conversation(report: Report, engine: Engine) -> None:
     for count in (100, LONG_CONVERSATION):
         session = str(uuid4())
         async with engine.database.transaction("default") as tx:
-            await engine.capabilities.sessions.open(tx, {session: "bench"})
+            await engine.capabilities.sessions.open(tx, {session: OWNER})
             await tx._connection.execute(
                 """
                 insert into messages (namespace, id, session_id, position, role, content, created_at)
@@ -133,49 +134,9 @@ async def long_conversation(report: Report, engine: Engine) -> None:
 
 async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]) -> None:
     """What one append is in SQL, with nothing around it: the words of the text are worked out beforehand."""
-    ids, count = [uuid7() for _ in lines], len(lines)
-    async with connection.transaction():
-        (room,) = await ask(connection, sessions._Sql.advance, ids=[session], counts=[count])
-        places = [room["first_position"] + place for place in range(count)]
-        roles, texts, times = [role for role, _ in lines], [text for _, text in lines], [room["updated_at"]] * count
-        nothing, in_session = [None] * count, [session] * count
-        await ask(
-            connection,
-            log._Sql.append,
-            ids=ids,
-            session_ids=in_session,
-            positions=places,
-            roles=roles,
-            speakers=nothing,
-            contents=texts,
-            metadatas=nothing,
-            created_ats=times,
-        )
-        items, owners, kinds = [str(i) for i in ids], [room["user_id"]] * count, ["message"] * count
-        rows = await ask(
-            connection,
-            passages._Sql.add,
-            kinds=kinds,
-            item_ids=items,
-            parts=[0] * count,
-            owners=owners,
-            agent_ids=nothing,
-            session_ids=in_session,
-            positions=places,
-            roles=roles,
-            speakers=nothing,
-            categories=nothing,
-            metadata=nothing,
-            times=times,
-            texts=texts,
-            realms=[""] * count,
-        )
-        numbers = [row["id"] for row in rows]
-        keys, weights = [KEYS] * count, [WEIGHTS] * count
-        await ask(
-            connection, passages._Sql.add_words, ids=numbers, kinds=kinds, heads=nothing, keys=keys, weights=weights
-        )
-        await ask(connection, passages._Sql.enqueue, ids=numbers, owners=owners)
+    destination = Destination(session, OWNER, "", begins=False)
+    entries = [Entry(uuid7(), destination, NewMessage(role, text), (WORDS,)) for role, text in lines]
+    await ask(connection, log._Sql.append, **log._values(entries))
 
 
 async def ask(connection: Any, query: Query, **values: object) -> Any:

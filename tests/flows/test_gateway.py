@@ -1,7 +1,7 @@
 """The gateway's flow: whose a chat is when several want it, what a flush waits for, and resources that change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from recollect.flows.remember import SessionTaken, Turn
 from recollect.identifiers import uuid_at, uuid_of
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
-from recollect.memory.sessions import SessionOwner, Sessions
+from recollect.memory.sessions import Sessions
 from recollect.memory.windows import WindowConfig
 from recollect.storage.database import Transaction
 from recollect.storage.sql import Query
@@ -119,17 +119,16 @@ async def test_a_turn_for_anothers_session_fails_alone_and_leaves_no_gap(engine:
 
 
 class Overtaken(Sessions):
-    """Lets somebody else write just after a batch has looked which sessions there are."""
+    """Lets somebody else write just before a batch begins its sessions."""
 
     def __init__(self, overtake: Callable[[], Awaitable[object]]) -> None:
         self._overtake: Callable[[], Awaitable[object]] | None = overtake
 
-    async def lock(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, SessionOwner]:
-        held = await super().lock(tx, session_ids)
+    async def open(self, tx: Transaction, owners: Mapping[str, str], realms: Mapping[str, str] | None = None) -> None:
         if self._overtake is not None:
             overtake, self._overtake = self._overtake, None
             await overtake()
-        return held
+        await super().open(tx, owners, realms)
 
 
 async def test_a_chat_that_begins_with_the_same_messages_meanwhile_has_them_once(

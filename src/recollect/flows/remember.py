@@ -1,7 +1,6 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 from uuid import UUID
@@ -11,11 +10,12 @@ from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
 from recollect.memory.documents import Documents
-from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing
-from recollect.memory.log import Log, Message, NewMessage, Place
-from recollect.memory.sessions import Session, SessionOwner, Sessions, Slots
+from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing, keys_of
+from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, Words
+from recollect.memory.sessions import Session, SessionOwner, Sessions
 from recollect.steps import in_steps
-from recollect.storage.database import Database, Transaction
+from recollect.storage.database import Database, Statements, Transaction
+from recollect.storage.failures import Outdated
 from recollect.storage.group_commit import GroupCommit
 
 # The owner of a session that begins with a message without a user.
@@ -24,8 +24,15 @@ ANONYMOUS = "anonymous"
 # Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
 _ANALYSED_AT_ONCE = 5_000
 
-# A session may vanish between being opened and being written to only if someone deletes it just then.
-_OPENING_ATTEMPTS = 3
+# Passages that travel with their messages in one call. More are written a part at a time, or the event loop would wait
+# while their values are put together.
+_WRITTEN_AT_ONCE = 512
+
+# A session changes between being looked up and being written to only if someone deletes or begins it just then.
+_WRITING_ATTEMPTS = 3
+
+# Sessions whose owners are remembered, a few megabytes.
+_KNOWN_SESSIONS = 10_000
 
 # Only forgetting a text at the same moment removes the one that stood in the way.
 _REMEMBERING_ATTEMPTS = 3
@@ -76,12 +83,27 @@ class SessionTaken(Conflict):
     """A turn was meant for a session that somebody else holds, or that is in another realm."""
 
 
-class _SessionsMissing(Exception):
-    """Undoes a batch whose sessions are to be opened first."""
+class _KnownOwners:
+    """Whose sessions are, as this process last saw it. Every write checks it: what is outdated costs a second try."""
 
-    def __init__(self, owners: dict[str, str], realms: dict[str, str]) -> None:
-        self.owners = owners
-        self.realms = realms
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, str], SessionOwner] = {}
+
+    def find(self, namespace: str, session_ids: Iterable[str]) -> dict[str, SessionOwner]:
+        """Those that are known."""
+        found = ((session_id, self._owners.get((namespace, session_id))) for session_id in session_ids)
+        return {session_id: owner for session_id, owner in found if owner is not None}
+
+    def learn(self, namespace: str, owners: Mapping[str, SessionOwner]) -> None:
+        """Remember them in the place of those that were learned first."""
+        self._owners |= {(namespace, session_id): owner for session_id, owner in owners.items()}
+        while len(self._owners) > _KNOWN_SESSIONS:
+            del self._owners[next(iter(self._owners))]
+
+    def unlearn(self, namespace: str, session_ids: Iterable[str]) -> None:
+        """They may have changed."""
+        for session_id in session_ids:
+            self._owners.pop((namespace, session_id), None)
 
 
 class Remember:
@@ -102,6 +124,7 @@ class Remember:
         self._documents = documents
         self._passages = passages
         self._written = written
+        self._known_owners = _KnownOwners()
         self._turns = GroupCommit[_Analysed, list[Message]](self._write_turns)
 
     async def close(self) -> None:
@@ -184,57 +207,100 @@ class Remember:
     async def _write_turns(
         self, namespace: str, analysed: Sequence[_Analysed]
     ) -> Sequence[list[Message] | RecollectError]:
-        for _ in range(_OPENING_ATTEMPTS):
+        session_ids = {item.turn.session_id for item in analysed if item.turn.messages}
+        for _ in range(_WRITING_ATTEMPTS):
             try:
+                if any(item.turn.realm is not None for item in analysed):
+                    return await self._append_once(namespace, analysed, session_ids)
+                destinations = _destinations(analysed, await self._owners(namespace, session_ids))
+                if sum(len(excerpts) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
+                    async with self._database.calling(namespace) as db:
+                        return await self._append(db, analysed, destinations)
                 async with self._database.transaction(namespace) as tx:
-                    return await self._append(tx, analysed)
-            except _SessionsMissing as missing:
-                # In a transaction of its own: to insert sessions while others are locked could end in a deadlock.
-                async with self._database.transaction(namespace) as tx:
-                    await self._sessions.open(tx, missing.owners, missing.realms)
+                    return await self._append_in_parts(tx, analysed, destinations)
+            except Outdated:
+                self._known_owners.unlearn(namespace, session_ids)
         raise Conflict("Another request is deleting a session of this write: try again")
 
-    async def _append(self, tx: Transaction, analysed: Sequence[_Analysed]) -> list[list[Message] | RecollectError]:
-        analysed = await self._unwritten(tx, analysed)
-        turns = [item.turn for item in analysed]
-        slots = await self._sessions.advance(tx, Counter(turn.session_id for turn in turns for _ in turn.messages))
-        _open_first(turns, slots)
-        opened = [item for item in analysed if item.turn.session_id in slots]
-        new = [message for item in opened for message in item.turn.messages]
-        places = await in_steps(_places([item.turn for item in opened], slots))
-        stored = await self._log.append(tx, new, places)
-        excerpts = (excerpts for item in opened for excerpts in item.excerpts)
-        owners = (slots[place.session_id].owner for place in places)
-        await self._passages.add(tx, await in_steps(map(_source, stored, new, excerpts, owners)))
-        messages = iter(stored)
+    async def _owners(self, namespace: str, session_ids: Collection[str]) -> dict[str, SessionOwner]:
+        """Whose those of some sessions are that exist."""
+        owners = self._known_owners.find(namespace, session_ids)
+        if unknown := [session_id for session_id in session_ids if session_id not in owners]:
+            async with self._database.reading(namespace) as db:
+                found = await self._sessions.owners_of(db, unknown)
+            self._known_owners.learn(namespace, found)
+            owners |= found
+        return owners
+
+    async def _append_once(
+        self, namespace: str, analysed: Sequence[_Analysed], session_ids: Collection[str]
+    ) -> list[list[Message] | RecollectError]:
+        """The same without messages that are written already; only those of a realm may be, or be refused."""
+        begun = {item.turn.session_id: item.turn for item in analysed if item.turn.owner_if_new and item.turn.messages}
+        async with self._database.transaction(namespace) as tx:
+            # First, so that none escapes the lock and the look at what is written already.
+            await self._sessions.open(
+                tx,
+                {session_id: turn.owner_if_new or "" for session_id, turn in begun.items()},
+                {session_id: turn.realm or "" for session_id, turn in begun.items()},
+            )
+            owners = await self._sessions.lock(tx, session_ids)
+            ids = [message.id for item in analysed for message in item.turn.messages if message.id is not None]
+            known = await self._log.known(tx, ids)
+            new = [_new_messages(item, owners.get(item.turn.session_id), known) for item in analysed]
+            return await self._append_in_parts(tx, new, _destinations(new, owners))
+
+    async def _append_in_parts(
+        self, tx: Transaction, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
+    ) -> list[list[Message] | RecollectError]:
+        """Messages first, then their passages a part at a time."""
+        bare = [replace(item, excerpts=((),) * len(item.excerpts)) for item in analysed]
+        answers = await self._append(tx, bare, destinations)
+        sources = (
+            _source(message, new, excerpts, destinations[message.session_id])
+            for item, answer in zip(analysed, answers, strict=True)
+            if isinstance(answer, list)
+            for message, new, excerpts in zip(answer, item.turn.messages, item.excerpts, strict=True)
+        )
+        await self._passages.add(tx, await in_steps(sources))
+        return answers
+
+    async def _append(
+        self, db: Statements, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
+    ) -> list[list[Message] | RecollectError]:
+        entries = [
+            Entry(message.id or uuid7(), destination, message, _words(db.namespace, destination.user_id, excerpts))
+            for item in analysed
+            if (destination := destinations.get(item.turn.session_id)) is not None
+            for message, excerpts in zip(item.turn.messages, item.excerpts, strict=True)
+        ]
+        stored = iter(await self._log.append(db, entries) if entries else ())
+        owners = {each.session_id: SessionOwner(each.user_id, each.realm) for each in destinations.values()}
+        self._known_owners.learn(db.namespace, owners)
         answers: list[list[Message] | RecollectError] = []
         for item in analysed:
             if item.refusal is not None:
                 answers.append(item.refusal)
-            elif item.turn.messages and item.turn.session_id not in slots:
+            elif item.turn.messages and item.turn.session_id not in destinations:
                 answers.append(SessionNotFound.named(item.turn.session_id))
             else:
-                answers.append([next(messages) for _ in item.turn.messages])
+                answers.append([next(stored) for _ in item.turn.messages])
         return answers
 
-    async def _unwritten(self, tx: Transaction, analysed: Sequence[_Analysed]) -> Sequence[_Analysed]:
-        """Turns without the messages that are written already; only those of a realm have any, and may be refused."""
-        if all(item.turn.realm is None for item in analysed):
-            return analysed
-        # Every session of the batch, in one order, so that two batches never wait for each other.
-        owners = await self._sessions.lock(tx, {item.turn.session_id for item in analysed})
-        # One that begins only now would escape both the lock and the look at what is written already.
-        _open_first([item.turn for item in analysed], owners)
-        ids = [message.id for item in analysed for message in item.turn.messages if message.id is not None]
-        known = await self._log.known(tx, ids)
-        return [_new_messages(item, owners.get(item.turn.session_id), known) for item in analysed]
+
+def _destinations(analysed: Sequence[_Analysed], owners: Mapping[str, SessionOwner]) -> dict[str, Destination]:
+    """The sessions that messages go to: those that exist, and those that a turn may begin."""
+    found: dict[str, Destination] = {}
+    for turn in (item.turn for item in analysed if item.turn.messages):
+        if owner := owners.get(turn.session_id):
+            found[turn.session_id] = Destination(turn.session_id, owner.user_id, owner.realm, begins=False)
+        elif turn.owner_if_new:
+            found[turn.session_id] = Destination(turn.session_id, turn.owner_if_new, turn.realm or "", begins=True)
+    return found
 
 
-def _open_first(turns: Sequence[Turn], present: Container[str]) -> None:
-    missing = [turn for turn in turns if turn.owner_if_new and turn.messages and turn.session_id not in present]
-    if missing:
-        owners = {turn.session_id: turn.owner_if_new or "" for turn in missing}
-        raise _SessionsMissing(owners, {turn.session_id: turn.realm or "" for turn in missing})
+def _words(namespace: str, owner: str, excerpts: Iterable[Excerpt]) -> list[Words]:
+    return [Words(excerpt.text, keys_of(namespace, owner, excerpt), excerpt.weights) for excerpt in excerpts]
 
 
 def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
@@ -257,28 +323,17 @@ def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID])
     return _Analysed(replace(turn, messages=tuple(messages)), tuple(excerpts))
 
 
-def _places(turns: Sequence[Turn], slots: Mapping[str, Slots]) -> Iterator[Place]:
-    """Where each message of each turn goes: behind those of the turns before."""
-    next_position = {session_id: free.first_position for session_id, free in slots.items()}
-    for turn in turns:
-        at = slots[turn.session_id].at
-        for message in turn.messages:
-            position = next_position[turn.session_id]
-            next_position[turn.session_id] += 1
-            yield Place(message.id or uuid7(), turn.session_id, position, message.at or at)
-
-
-def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], owner: SessionOwner) -> Source:
+def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], destination: Destination) -> Source:
     return Source(
         "message",
         str(message.id),
         excerpts,
         message.created_at,
-        owner=owner.user_id,
+        owner=destination.user_id,
         session_id=message.session_id,
         position=message.position,
         role=message.role,
         speaker=message.speaker,
         metadata=new.metadata,
-        realm=owner.realm,
+        realm=destination.realm,
     )

@@ -12,9 +12,6 @@ from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
-# A statement's values are put together on the event loop, which must not wait for thousands of them.
-APPENDED_AT_ONCE = 512
-
 
 class _Sql(Queries, file="log.sql"):
     append: Query
@@ -50,13 +47,30 @@ class NewMessage:
     """One that brings its id, in a turn of a realm, is written once, however often it comes."""
 
 
-class Place(NamedTuple):
-    """Where a new message goes, under which id, and as of when."""
+class Destination(NamedTuple):
+    """A session that gets messages: whose it is believed to be, and whether it may begin with them."""
+
+    session_id: str
+    user_id: str
+    realm: str
+    begins: bool
+
+
+class Words(NamedTuple):
+    """A passage of a message, as keyword search takes it."""
+
+    text: str
+    keys: list[int]
+    weights: str
+
+
+class Entry(NamedTuple):
+    """A message to be written under an id, the session it goes to, and its passages."""
 
     id: UUID
-    session_id: str
-    position: int
-    at: datetime
+    destination: Destination
+    message: NewMessage
+    passages: Sequence[Words]
 
 
 class Message(NamedTuple):
@@ -86,38 +100,27 @@ class RawFilter:
 class Log:
     """Appends messages and reads them back in order."""
 
-    async def append(self, tx: Transaction, messages: Sequence[NewMessage], places: Sequence[Place]) -> list[Message]:
-        """Write messages, each at its place; their sessions must be locked by this transaction."""
-        stored: list[Message] = []
-        for start in range(0, len(messages), APPENDED_AT_ONCE):
-            some = slice(start, start + APPENDED_AT_ONCE)
-            rows = await tx.all(
-                _Sql.append,
-                ids=[place.id for place in places[some]],
-                session_ids=[place.session_id for place in places[some]],
-                positions=[place.position for place in places[some]],
-                roles=[message.role for message in messages[some]],
-                speakers=[message.speaker for message in messages[some]],
-                contents=[message.content for message in messages[some]],
-                metadatas=[message.metadata for message in messages[some]],
-                created_ats=[place.at for place in places[some]],
+    async def append(self, db: Statements, entries: Sequence[Entry]) -> list[Message]:
+        """Write messages with their passages, in one round trip: each session gets its own in the order given.
+
+        Raises Outdated, with nothing written, if a session is not as its destination says.
+        """
+        rows = {row["id"]: row for row in await db.all(_Sql.append, **_values(entries))}
+        return [
+            Message(
+                row["id"],
+                row["seq"],
+                entry.destination.session_id,
+                row["position"],
+                entry.message.role,
+                entry.message.speaker,
+                entry.message.content,
+                None if entry.message.metadata is None else json.loads(entry.message.metadata),
+                row["created_at"],
             )
-            numbers = {row["id"]: row["seq"] for row in rows}
-            stored += [
-                Message(
-                    place.id,
-                    numbers[place.id],
-                    place.session_id,
-                    place.position,
-                    message.role,
-                    message.speaker,
-                    message.content,
-                    None if message.metadata is None else json.loads(message.metadata),
-                    place.at,
-                )
-                for message, place in zip(messages[some], places[some], strict=True)
-            ]
-        return stored
+            for entry in entries
+            for row in [rows[entry.id]]
+        ]
 
     async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
         """The last messages of a session, or the last before one of them, oldest first."""
@@ -167,3 +170,52 @@ class Log:
     async def remove(self, tx: Transaction, message_ids: Sequence[UUID]) -> list[int]:
         """Delete messages for good; returns the numbers of those that there were."""
         return [row["seq"] for row in await tx.all(_Sql.remove, message_ids=list(message_ids))]
+
+
+def _values(entries: Sequence[Entry]) -> dict[str, object]:
+    """Columns of sessions, messages and passages; a row names its session or its message by number, from 1."""
+    sizes: dict[Destination, int] = {}
+    places = []
+    for entry in entries:
+        place = sizes.get(entry.destination, 0)
+        places.append(place)
+        sizes[entry.destination] = place + 1
+    numbers = {destination: number for number, destination in enumerate(sizes, 1)}
+    messages = [entry.message for entry in entries]
+    return {
+        "session_ids": [session.session_id for session in sizes],
+        "session_owners": [session.user_id for session in sizes],
+        "session_realms": [session.realm for session in sizes],
+        "session_sizes": list(sizes.values()),
+        "session_begins": [session.begins for session in sizes],
+        "ids": [entry.id for entry in entries],
+        "message_sessions": [numbers[entry.destination] for entry in entries],
+        "message_places": places,
+        "roles": [message.role for message in messages],
+        "speakers": [message.speaker for message in messages],
+        "contents": [message.content for message in messages],
+        "metadatas": [message.metadata for message in messages],
+        "times": [message.at for message in messages],
+    } | _passage_values(entries)
+
+
+def _passage_values(entries: Sequence[Entry]) -> dict[str, object]:
+    numbers, parts, texts, keys, ends, weights = [], [], [], [], [], []
+    for number, entry in enumerate(entries, 1):
+        for part, words in enumerate(entry.passages):
+            numbers.append(number)
+            parts.append(part)
+            # What is the whole message need not travel twice.
+            texts.append(None if words.text == entry.message.content else words.text)
+            # A list of lists has no form in SQL.
+            keys += words.keys
+            ends.append(len(keys))
+            weights.append(words.weights)
+    return {
+        "passage_messages": numbers,
+        "passage_parts": parts,
+        "passage_texts": texts,
+        "passage_keys": keys,
+        "passage_key_ends": ends,
+        "passage_weights": weights,
+    }

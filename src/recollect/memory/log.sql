@@ -1,11 +1,15 @@
 -- append
--- Messages at positions that their sessions handed out.
-insert into messages (namespace, id, session_id, position, role, speaker, content, metadata, created_at)
-select :namespace, m.id, m.session_id, m.position, m.role, m.speaker, m.content, m.metadata::jsonb, m.created_at
-from unnest(:ids::uuid[], :session_ids::text[], :positions::bigint[], :roles::text[], :speakers::text[],
-    :contents::text[], :metadatas::text[], :created_ats::timestamptz[])
-    as m (id, session_id, position, role, speaker, content, metadata, created_at)
-returning id, seq;
+-- Messages and their passages, behind those that their sessions have; the function is in migration 23.
+select id, seq, position, created_at
+from append_messages(
+    :namespace,
+    :session_ids::text[], :session_owners::text[], :session_realms::text[], :session_sizes::bigint[],
+    :session_begins::boolean[],
+    :ids::uuid[], :message_sessions::integer[], :message_places::bigint[], :roles::text[], :speakers::text[],
+    :contents::text[], :metadatas::text[], :times::timestamptz[],
+    :passage_messages::integer[], :passage_parts::integer[], :passage_texts::text[], :passage_keys::bigint[],
+    :passage_key_ends::integer[], :passage_weights::text[]
+);
 
 -- recent
 -- The last messages of a session, newest first.

@@ -16,7 +16,6 @@ class _Sql(Queries, file="sessions.sql"):
     owners_of: Query
     next_positions: Query
     lock: Query
-    advance: Query
     find: Query
     recent_of_user: Query
     recent: Query
@@ -58,17 +57,8 @@ class SessionOwner:
     realm: str
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """The room that a session made for new messages: their first position and their time."""
-
-    owner: SessionOwner
-    first_position: int
-    at: datetime
-
-
 class Sessions:
-    """Stores sessions. Positions are handed out here, while the session's row is locked."""
+    """Stores sessions. Positions are handed out by `Log.append`, while the session's row is locked."""
 
     async def create(
         self, tx: Transaction, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
@@ -97,14 +87,6 @@ class Sessions:
         """Whose they are; no one else writes to them before this transaction ends."""
         rows = await tx.all(_Sql.lock, session_ids=list(session_ids))
         return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
-
-    async def advance(self, tx: Transaction, counts: Mapping[str, int]) -> dict[str, Slots]:
-        """Lock sessions and make room in each for so many messages; a session that does not exist is left out."""
-        rows = await tx.all(_Sql.advance, ids=list(counts), counts=list(counts.values()))
-        return {
-            row["id"]: Slots(SessionOwner(row["user_id"], row["realm"]), row["first_position"], row["updated_at"])
-            for row in rows
-        }
 
     async def find(self, db: Statements, session_id: str) -> Session | None:
         """One session, or None."""

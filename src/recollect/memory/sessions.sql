@@ -26,20 +26,6 @@ select id, next_position from sessions where namespace = :namespace and id = any
 select id, user_id, realm from sessions
 where namespace = :namespace and id = any(:session_ids::text[]) order by id for update;
 
--- advance
--- Locks sessions in id order and hands out their next positions; the time never goes backwards inside a session.
-with held as (
-    select id from sessions where namespace = :namespace and id = any(:ids::text[]) order by id for update
-)
-update sessions
-set next_position = sessions.next_position + written.count,
-    updated_at = greatest(sessions.updated_at, now())
-from held
-join unnest(:ids::text[], :counts::bigint[]) as written (id, count) on written.id = held.id
-where sessions.namespace = :namespace and sessions.id = held.id
-returning sessions.id, sessions.user_id, sessions.realm, sessions.next_position - written.count as first_position,
-          sessions.updated_at;
-
 -- find
 -- One session.
 select id, user_id, title, metadata, created_at, updated_at

@@ -181,6 +181,13 @@ class Database:
             yield Statements(connection, namespace)
 
     @asynccontextmanager
+    async def calling(self, namespace: str) -> AsyncIterator[Statements]:
+        """For calling one function in the database that sets the namespace itself: one round trip, pooled or not."""
+        checks.namespace(namespace)
+        async with self._connection() as connection:
+            yield Statements(connection, namespace)
+
+    @asynccontextmanager
     async def searching(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
         """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
         async with self.transaction(namespace) as transaction:

@@ -20,11 +20,18 @@ _BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
     "57": Unavailable,
 }
 
+# Raised by our own functions in the database; see `Outdated`.
+_OUTDATED = "RC001"
+
 # What a caller can act on; which statement it was is in the note of the error, for tracebacks.
 _PLAIN = {
     "23503": "A record in {table} refers to a record that does not exist",
     "23505": "Another record in {table} already has this key",
 }
+
+
+class Outdated(Conflict):
+    """What a write took for granted has changed meanwhile: nothing was written, and it may look again and retry."""
 
 
 @contextmanager
@@ -33,6 +40,8 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except asyncpg.PostgresError as problem:
+        if problem.sqlstate == _OUTDATED:
+            raise Outdated(f"Another request changed what this one writes to: {problem.args[0]}") from problem
         category = _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
         if problem.sqlstate in _PLAIN:
             sentence = _PLAIN[problem.sqlstate].format(table=problem.table_name or "this table")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple, Self
 
 from recollect import tasks
@@ -158,14 +158,14 @@ class _Part(NamedTuple):
     source: Source
     number: int
     text: str
-    keys: str
+    keys: list[int]
     weights: str
 
 
 def _parts(namespace: str, sources: Iterable[Source]) -> Iterator[_Part]:
     for source in sources:
         for number, excerpt in enumerate(source.excerpts):
-            keys = _keys(namespace, source.owner, excerpt.terms)
+            keys = keys_of(namespace, source.owner, excerpt)
             yield _Part(source, number, excerpt.text, keys, excerpt.weights)
 
 
@@ -208,12 +208,14 @@ class Passages:
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
         first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}
         in_order = [ids[part.source.item_id, part.number] for part in parts]
+        keys = [key for part in parts for key in part.keys]
         await tx.all(
             _Sql.add_words,
             ids=in_order,
             kinds=[source.kind for source in sources],
             heads=[first[part.source.item_id] if part.number else None for part in parts],
-            keys=[part.keys for part in parts],
+            keys=keys,
+            key_ends=list(accumulate(len(part.keys) for part in parts)),
             weights=[part.weights for part in parts],
         )
         await tx.all(_Sql.enqueue, ids=in_order, owners=[source.owner for source in sources])
@@ -364,11 +366,10 @@ class Passages:
         return counts
 
 
-def _keys(namespace: str, owner: str, terms: Sequence[str]) -> str:
-    keys = bm25.keys(namespace, None, terms)
-    if owner:
-        keys += bm25.keys(namespace, owner, terms)
-    return "{" + ",".join(map(str, keys)) + "}"
+def keys_of(namespace: str, owner: str, excerpt: Excerpt) -> list[int]:
+    """By which keyword search finds a passage: in the whole namespace, and among what its owner has."""
+    keys = bm25.keys(namespace, None, excerpt.terms)
+    return keys + bm25.keys(namespace, owner, excerpt.terms) if owner else keys
 
 
 def _terms(weights: str) -> tuple[int, ...]:

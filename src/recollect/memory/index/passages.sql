@@ -15,11 +15,12 @@ from unnest(
 returning id, item_id, part;
 
 -- add_words
--- Their words, so that they are found at once.
+-- Their words, so that they are found at once; each has the keys up to its end in the list of all.
 insert into passage_words (namespace, id, kind, head, keys, weights)
-select :namespace, w.id, w.kind, w.head, w.keys::bigint[], w.weights::sparsevec
-from unnest(:ids::bigint[], :kinds::text[], :heads::bigint[], :keys::text[], :weights::text[]) as w (id, kind,
-    head, keys, weights);
+select :namespace, w.id, w.kind, w.head,
+       (:keys::bigint[])[coalesce((:key_ends::integer[])[w.number - 1], 0) + 1 : w.key_end], w.weights::sparsevec
+from unnest(:ids::bigint[], :kinds::text[], :heads::bigint[], :key_ends::integer[], :weights::text[]) with ordinality
+    as w (id, kind, head, key_end, weights, number);
 
 -- enqueue
 -- The indexer adds their vectors.
