@@ -155,7 +155,7 @@ async def test_namespaces_have_working_memories_of_their_own(engine: Engine, nam
 
 
 PLACES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1000)), min_size=1, max_size=CAPACITY).map(
-    lambda drawn: [Place(n, worth, BEGINNING + timedelta(seconds=age), False) for n, (worth, age) in enumerate(drawn)]
+    lambda drawn: [Place(n, worth, BEGINNING + timedelta(seconds=age)) for n, (worth, age) in enumerate(drawn)]
 )
 
 

@@ -5,6 +5,9 @@ from types import ModuleType
 
 import pytest
 
+from recollect.storage.migrate import migrations
+from recollect.storage.sql import statements
+
 SQL = "-- add\n-- Adds.\nselect 1;\n\n-- find\n-- Finds.\nselect 2;\n"
 
 
@@ -51,3 +54,32 @@ def test_a_block_that_stands_twice_fails_at_import(tmp_path: Path) -> None:
 def test_a_block_without_a_description_fails_at_import(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match="does not say what it is for"):
         declare(tmp_path, "-- add\nselect 1;\n", "add")
+
+
+def test_a_script_is_cut_where_its_statements_end() -> None:
+    script = """
+-- A comment; it ends nothing;
+create table t (a text default 'x;''y');
+create function f() returns text language plpgsql as $$
+begin
+    return 'a;b';
+end
+$$;
+select 1; -- One.
+"""
+    assert [statement.strip().splitlines()[-1] for statement in statements(script)] == [
+        "create table t (a text default 'x;''y');",
+        "$$;",
+        "select 1; -- One.",
+    ]
+
+
+def test_a_statement_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="no end: select 2"):
+        statements("select 1;\nselect 2\n")
+
+
+def test_no_migration_loses_anything_when_it_is_cut() -> None:
+    assert migrations()
+    for migration in migrations():
+        assert "\n".join(statements(migration.text)) == migration.text.rstrip("\n"), migration.name

@@ -21,6 +21,7 @@ class _Sql(Queries, file="documents.sql"):
     remove: Query
     page_documents: Query
     restore_documents: Query
+    compare_documents: Query
     size_documents: Query
 
 
@@ -30,6 +31,7 @@ RECORD = Record(
     ("id",),
     _Sql.page_documents,
     _Sql.restore_documents,
+    _Sql.compare_documents,
     size=_Sql.size_documents,
     page_size=PAGE_OF_TEXTS,
 )

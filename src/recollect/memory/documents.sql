@@ -61,12 +61,17 @@ order by r.id
 limit :limit;
 
 -- restore_documents
--- Adds documents that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::documents, :records::text::jsonb)),
-added as (insert into documents overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds documents that are not there.
+insert into documents overriding system value
+select * from jsonb_populate_recordset(null::documents, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_documents
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::documents, :records::text::jsonb) as given
 left join documents stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_documents

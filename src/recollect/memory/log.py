@@ -28,10 +28,19 @@ class _Sql(Queries, file="log.sql"):
     remove: Query
     page_messages: Query
     restore_messages: Query
+    compare_messages: Query
     size_messages: Query
 
 
-RECORD = Record("message", "messages", ("id",), _Sql.page_messages, _Sql.restore_messages, size=_Sql.size_messages)
+RECORD = Record(
+    "message",
+    "messages",
+    ("id",),
+    _Sql.page_messages,
+    _Sql.restore_messages,
+    _Sql.compare_messages,
+    size=_Sql.size_messages,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,12 +99,17 @@ order by r.id
 limit :limit;
 
 -- restore_messages
--- Adds messages that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::messages, :records::text::jsonb)),
-added as (insert into messages overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds messages that are not there.
+insert into messages overriding system value
+select * from jsonb_populate_recordset(null::messages, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_messages
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::messages, :records::text::jsonb) as given
 left join messages stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_messages

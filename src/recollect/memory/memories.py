@@ -34,14 +34,29 @@ class _Sql(Queries, file="memories.sql"):
     erase_history: Query
     page_memories: Query
     restore_memories: Query
+    compare_memories: Query
     size_memories: Query
     page_memory_history: Query
     restore_memory_history: Query
+    compare_memory_history: Query
 
 
-RECORD = Record("memory", "memories", ("id",), _Sql.page_memories, _Sql.restore_memories, size=_Sql.size_memories)
+RECORD = Record(
+    "memory",
+    "memories",
+    ("id",),
+    _Sql.page_memories,
+    _Sql.restore_memories,
+    _Sql.compare_memories,
+    size=_Sql.size_memories,
+)
 HISTORY_RECORD = Record(
-    "memory_history", "memory_history", ("memory_id", "number"), _Sql.page_memory_history, _Sql.restore_memory_history
+    "memory_history",
+    "memory_history",
+    ("memory_id", "number"),
+    _Sql.page_memory_history,
+    _Sql.restore_memory_history,
+    _Sql.compare_memory_history,
 )
 
 

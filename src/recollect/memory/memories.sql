@@ -77,7 +77,8 @@ delete from memories where namespace = :namespace and id = :memory_id returning 
 insert into memory_history (namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id)
 select :namespace, :memory_id, coalesce(max(number), 0) + 1, :event_id, :event, :old, :new, :user_id, :session_id
 from memory_history
-where namespace = :namespace and memory_id = :memory_id;
+where namespace = :namespace and memory_id = :memory_id
+returning number;
 
 -- blank_history
 -- What happened to a memory, without what it said.
@@ -166,12 +167,17 @@ order by r.id
 limit :limit;
 
 -- restore_memories
--- Adds memories that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::memories, :records::text::jsonb)),
-added as (insert into memories overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds memories that are not there.
+insert into memories overriding system value
+select * from jsonb_populate_recordset(null::memories, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_memories
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::memories, :records::text::jsonb) as given
 left join memories stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_memories
@@ -189,14 +195,16 @@ order by r.memory_id, r.number
 limit :limit;
 
 -- restore_memory_history
--- Adds entries of the history of memories that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::memory_history, :records::text::jsonb)),
-added as (
-    insert into memory_history overriding system value select * from given on conflict do nothing
-    returning memory_id, number
-)
-select given.memory_id, given.number, added.memory_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.memory_id = given.memory_id and added.number = given.number
+-- Adds entries of the history of memories that are not there.
+insert into memory_history overriding system value
+select * from jsonb_populate_recordset(null::memory_history, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning memory_id, number;
+
+-- compare_memory_history
+-- Says of given ones whether they are the same.
+select given.memory_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::memory_history, :records::text::jsonb) as given
 left join memory_history stored
     on stored.namespace = :namespace and stored.memory_id = given.memory_id and stored.number = given.number;

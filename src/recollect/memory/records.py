@@ -59,16 +59,17 @@ class Records:
     async def restore(self, tx: Transaction, kind: Record, records: Sequence[str]) -> dict[tuple[str, ...], Outcome]:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""
         here = json.dumps({"namespace": tx.namespace})[:-1]
-        rows = await tx.all(kind.restore, records="[" + ",".join(f"{here},{record[1:]}" for record in records) + "]")
-        outcomes: dict[tuple[str, ...], Outcome] = {}
-        for row in rows:
-            if row["added"]:
-                outcome = Outcome.ADDED
-            elif row["same"] is None:
+        given = "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]"
+        added = {kind.named(dict(row)) for row in await tx.all(kind.restore, records=given)}
+        outcomes = dict.fromkeys(added, Outcome.ADDED)
+        if len(added) == len(records):
+            return outcomes
+        for row in await tx.all(kind.compare, records=given):
+            if row["same"] is None:
                 outcome = Outcome.CLASH
             elif row["same"]:
                 outcome = Outcome.SAME
             else:
                 outcome = Outcome.AKIN if row.get("akin", False) else Outcome.DIFFERENT
-            outcomes[kind.named({column: row[column] for column in kind.key})] = outcome
+            outcomes.setdefault(kind.named(dict(row)), outcome)
         return outcomes

@@ -19,6 +19,7 @@ class _Sql(Queries, file="resources.sql"):
     remove: Query
     page_resources: Query
     restore_resources: Query
+    compare_resources: Query
     size_resources: Query
 
 
@@ -28,6 +29,7 @@ RECORD = Record(
     ("id",),
     _Sql.page_resources,
     _Sql.restore_resources,
+    _Sql.compare_resources,
     size=_Sql.size_resources,
     page_size=PAGE_OF_TEXTS,
 )

@@ -23,6 +23,7 @@ class _Sql(Queries, file="sessions.sql"):
     remove: Query
     page_sessions: Query
     restore_sessions: Query
+    compare_sessions: Query
     size_sessions: Query
 
 
@@ -32,6 +33,7 @@ RECORD = Record(
     ("id",),
     _Sql.page_sessions,
     _Sql.restore_sessions,
+    _Sql.compare_sessions,
     size=_Sql.size_sessions,
     page_size=PAGE_OF_SESSIONS,
 )

@@ -71,15 +71,20 @@ order by r.id collate "C"
 limit :limit;
 
 -- restore_sessions
--- Adds sessions that are not there; says of the others whether they are the same, or akin: the same conversation, which
--- has gone on since, so that the messages of the one have their places in the other.
-with given as (select * from jsonb_populate_recordset(null::sessions, :records::text::jsonb)),
-added as (insert into sessions overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+-- Adds sessions that are not there.
+insert into sessions overriding system value
+select * from jsonb_populate_recordset(null::sessions, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_sessions
+-- Says of given ones whether they are the same, or akin: the same conversation, which has gone on since, so that the
+-- messages of the one have their places in the other.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same,
        (stored.user_id, stored.realm, stored.created_at) = (given.user_id, given.realm, given.created_at)
            and stored.next_position >= given.next_position as akin
-from given
-left join added on added.id = given.id
+from jsonb_populate_recordset(null::sessions, :records::text::jsonb) as given
 left join sessions stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_sessions

@@ -35,9 +35,12 @@ class _Sql(Queries, file="windows.sql"):
     count_summaries: Query
     page_summaries: Query
     restore_summaries: Query
+    compare_summaries: Query
 
 
-RECORD = Record("summary", "summaries", ("session_id", "until"), _Sql.page_summaries, _Sql.restore_summaries)
+RECORD = Record(
+    "summary", "summaries", ("session_id", "until"), _Sql.page_summaries, _Sql.restore_summaries, _Sql.compare_summaries
+)
 
 
 @dataclass(frozen=True, slots=True)

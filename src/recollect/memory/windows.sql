@@ -101,15 +101,16 @@ order by r.session_id collate "C", r.until
 limit :limit;
 
 -- restore_summaries
--- Adds summaries that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::summaries, :records::text::jsonb)),
-added as (
-    insert into summaries overriding system value select * from given on conflict do nothing
-    returning session_id, until
-)
-select given.session_id, given.until,
-       added.session_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.session_id = given.session_id and added.until = given.until
+-- Adds summaries that are not there.
+insert into summaries overriding system value
+select * from jsonb_populate_recordset(null::summaries, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning session_id, until;
+
+-- compare_summaries
+-- Says of given ones whether they are the same.
+select given.session_id, given.until, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::summaries, :records::text::jsonb) as given
 left join summaries stored
     on stored.namespace = :namespace and stored.session_id = given.session_id and stored.until = given.until;

@@ -8,6 +8,7 @@ import asyncpg
 
 from recollect.errors import Misconfigured
 from recollect.storage.database import Connection, Database
+from recollect.storage.sql import statements
 
 MIN_POSTGRES = 15
 MIN_PGVECTOR = (0, 7)
@@ -63,7 +64,8 @@ async def migrate(database: Database) -> ServerVersions:
 
 async def apply(connection: Connection, migration: Migration) -> None:
     """Take one step, within the connection's transaction."""
-    await connection.execute(migration.text, timeout=_MIGRATION_SECONDS)
+    for statement in statements(migration.text):
+        await connection.execute(statement, timeout=_MIGRATION_SECONDS)
     await connection.execute(
         "insert into recollect_migrations (version, name) values ($1, $2)", migration.version, migration.name
     )

@@ -20,6 +20,7 @@ class Record:
     key: tuple[str, ...]
     page: Query
     restore: Query
+    compare: Query
     size: Query | None = None
     """Selects its rows up to a limit, to be counted; None if they are not counted."""
     page_size: int = PAGE

@@ -76,3 +76,21 @@ def read_blocks(path: Path) -> dict[str, str]:
             raise ImportError(f"block {name} in {path.name} does not say what it is for")
         blocks[name] = body
     return blocks
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script, each ended by a semicolon at the end of a line: Citus takes one at a time."""
+    found: list[str] = []
+    lines: list[str] = []
+    in_body = False
+    for line in script.splitlines():
+        lines.append(line)
+        code = line.split("--")[0].rstrip()
+        # The body of a function is one part of a statement.
+        in_body ^= code.count("$$") % 2 == 1
+        if code.endswith(";") and not in_body:
+            found.append("\n".join(lines))
+            lines.clear()
+    if any(line.split("--")[0].strip() for line in lines):
+        raise ValueError(f"This statement has no end: {lines[-1]}")
+    return found

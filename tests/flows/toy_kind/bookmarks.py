@@ -14,10 +14,19 @@ class _Sql(Queries, file="bookmarks.sql"):
     remove: Query
     page_bookmarks: Query
     restore_bookmarks: Query
+    compare_bookmarks: Query
     size_bookmarks: Query
 
 
-RECORD = Record("bookmark", "bookmarks", ("id",), _Sql.page_bookmarks, _Sql.restore_bookmarks, size=_Sql.size_bookmarks)
+RECORD = Record(
+    "bookmark",
+    "bookmarks",
+    ("id",),
+    _Sql.page_bookmarks,
+    _Sql.restore_bookmarks,
+    _Sql.compare_bookmarks,
+    size=_Sql.size_bookmarks,
+)
 
 
 class Bookmarks:

@@ -22,12 +22,17 @@ order by r.id
 limit :limit;
 
 -- restore_bookmarks
--- Adds bookmarks that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::bookmarks, :records::text::jsonb)),
-added as (insert into bookmarks overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds bookmarks that are not there.
+insert into bookmarks overriding system value
+select * from jsonb_populate_recordset(null::bookmarks, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_bookmarks
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::bookmarks, :records::text::jsonb) as given
 left join bookmarks stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_bookmarks

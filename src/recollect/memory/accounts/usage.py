@@ -32,6 +32,8 @@ class Usage:
 
     async def reserve(self, tx: Transaction, day: date, tokens: int, budget: int) -> bool:
         """Set tokens aside; False if the day's budget does not allow it. Callers at once take turns."""
+        if tokens > budget:
+            return False
         return await tx.first(_Sql.reserve, day=day, tokens=tokens, budget=budget) is not None
 
     async def adjust(self, tx: Transaction, day: date, tokens: int) -> None:

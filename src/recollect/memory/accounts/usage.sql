@@ -1,7 +1,7 @@
 -- reserve
 -- Sets tokens aside if the day's budget allows; no row otherwise.
 insert into usage_days (namespace, day, tokens)
-select :namespace, :day, :tokens where :tokens::bigint <= :budget::bigint
+values (:namespace, :day, :tokens)
 on conflict (namespace, day) do update set tokens = usage_days.tokens + excluded.tokens
 where usage_days.tokens + excluded.tokens <= :budget
 returning tokens;

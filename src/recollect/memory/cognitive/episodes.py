@@ -16,10 +16,19 @@ class _Sql(Queries, file="episodes.sql"):
     remove: Query
     page_episodes: Query
     restore_episodes: Query
+    compare_episodes: Query
     size_episodes: Query
 
 
-RECORD = Record("episode", "episodes", ("id",), _Sql.page_episodes, _Sql.restore_episodes, size=_Sql.size_episodes)
+RECORD = Record(
+    "episode",
+    "episodes",
+    ("id",),
+    _Sql.page_episodes,
+    _Sql.restore_episodes,
+    _Sql.compare_episodes,
+    size=_Sql.size_episodes,
+)
 
 
 @dataclass(frozen=True, slots=True)

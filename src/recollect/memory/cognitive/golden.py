@@ -33,18 +33,36 @@ class _Sql(Queries, file="golden.sql"):
     results: Query
     page_golden_queries: Query
     restore_golden_queries: Query
+    compare_golden_queries: Query
     page_golden_runs: Query
     restore_golden_runs: Query
+    compare_golden_runs: Query
     page_golden_results: Query
     restore_golden_results: Query
+    compare_golden_results: Query
     page_golden_query_baselines: Query
     restore_golden_query_baselines: Query
+    compare_golden_query_baselines: Query
 
 
-QUERY_RECORD = Record("golden_query", "golden_queries", ("id",), _Sql.page_golden_queries, _Sql.restore_golden_queries)
-RUN_RECORD = Record("golden_run", "golden_runs", ("day",), _Sql.page_golden_runs, _Sql.restore_golden_runs)
+QUERY_RECORD = Record(
+    "golden_query",
+    "golden_queries",
+    ("id",),
+    _Sql.page_golden_queries,
+    _Sql.restore_golden_queries,
+    _Sql.compare_golden_queries,
+)
+RUN_RECORD = Record(
+    "golden_run", "golden_runs", ("day",), _Sql.page_golden_runs, _Sql.restore_golden_runs, _Sql.compare_golden_runs
+)
 RESULT_RECORD = Record(
-    "golden_result", "golden_results", ("day", "query_id"), _Sql.page_golden_results, _Sql.restore_golden_results
+    "golden_result",
+    "golden_results",
+    ("day", "query_id"),
+    _Sql.page_golden_results,
+    _Sql.restore_golden_results,
+    _Sql.compare_golden_results,
 )
 BASELINE_RECORD = Record(
     "golden_query_baseline",
@@ -52,6 +70,7 @@ BASELINE_RECORD = Record(
     ("query_id",),
     _Sql.page_golden_query_baselines,
     _Sql.restore_golden_query_baselines,
+    _Sql.compare_golden_query_baselines,
 )
 
 

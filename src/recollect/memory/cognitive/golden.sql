@@ -79,7 +79,8 @@ delete from golden_results where namespace = :namespace and day = :day;
 insert into golden_results (namespace, day, query_id, query_type, hits, found_ids)
 select :namespace, :day, query_id, query_type, hits, found::bigint[]
 from unnest(:query_ids::bigint[], :query_types::text[], :hits::int[], :found_ids::text[]) as result (query_id,
-    query_type, hits, found);
+    query_type, hits, found)
+returning query_id;
 
 -- history
 -- The last runs, newest first.
@@ -103,12 +104,17 @@ order by r.id
 limit :limit;
 
 -- restore_golden_queries
--- Adds golden queries that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::golden_queries, :records::text::jsonb)),
-added as (insert into golden_queries overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds golden queries that are not there.
+insert into golden_queries overriding system value
+select * from jsonb_populate_recordset(null::golden_queries, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_golden_queries
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::golden_queries, :records::text::jsonb) as given
 left join golden_queries stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- page_golden_runs
@@ -120,12 +126,17 @@ order by r.day
 limit :limit;
 
 -- restore_golden_runs
--- Adds golden runs that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::golden_runs, :records::text::jsonb)),
-added as (insert into golden_runs overriding system value select * from given on conflict do nothing returning day)
-select given.day, added.day is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.day = given.day
+-- Adds golden runs that are not there.
+insert into golden_runs overriding system value
+select * from jsonb_populate_recordset(null::golden_runs, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning day;
+
+-- compare_golden_runs
+-- Says of given ones whether they are the same.
+select given.day, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::golden_runs, :records::text::jsonb) as given
 left join golden_runs stored on stored.namespace = :namespace and stored.day = given.day;
 
 -- page_golden_results
@@ -138,15 +149,17 @@ order by r.day, r.query_id
 limit :limit;
 
 -- restore_golden_results
--- Adds results of golden runs that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::golden_results, :records::text::jsonb)),
-added as (
-    insert into golden_results overriding system value select * from given on conflict do nothing
-    returning day, query_id
-)
-select given.day, given.query_id, added.day is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.day = given.day and added.query_id = given.query_id
+-- Adds results of golden runs that are not there.
+insert into golden_results overriding system value
+select * from jsonb_populate_recordset(null::golden_results, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning day, query_id;
+
+-- compare_golden_results
+-- Says of given ones whether they are the same.
+select given.day, given.query_id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::golden_results, :records::text::jsonb) as given
 left join golden_results stored
     on stored.namespace = :namespace and stored.day = given.day and stored.query_id = given.query_id;
 
@@ -160,13 +173,15 @@ order by r.query_id
 limit :limit;
 
 -- restore_golden_query_baselines
--- Adds baselines of golden queries that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb)),
-added as (
-    insert into golden_query_baselines overriding system value select * from given on conflict do nothing
-    returning query_id
-)
-select given.query_id, added.query_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.query_id = given.query_id
+-- Adds baselines of golden queries that are not there.
+insert into golden_query_baselines overriding system value
+select * from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning query_id;
+
+-- compare_golden_query_baselines
+-- Says of given ones whether they are the same.
+select given.query_id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb) as given
 left join golden_query_baselines stored on stored.namespace = :namespace and stored.query_id = given.query_id;

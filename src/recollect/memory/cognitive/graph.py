@@ -37,17 +37,31 @@ class _Sql(Queries, file="graph.sql"):
     unlink: Query
     page_graph_nodes: Query
     restore_graph_nodes: Query
+    compare_graph_nodes: Query
     size_graph_nodes: Query
     page_graph_edges: Query
     restore_graph_edges: Query
+    compare_graph_edges: Query
     size_graph_edges: Query
 
 
 NODE_RECORD = Record(
-    "graph_node", "graph_nodes", ("id",), _Sql.page_graph_nodes, _Sql.restore_graph_nodes, size=_Sql.size_graph_nodes
+    "graph_node",
+    "graph_nodes",
+    ("id",),
+    _Sql.page_graph_nodes,
+    _Sql.restore_graph_nodes,
+    _Sql.compare_graph_nodes,
+    size=_Sql.size_graph_nodes,
 )
 EDGE_RECORD = Record(
-    "graph_edge", "graph_edges", ("id",), _Sql.page_graph_edges, _Sql.restore_graph_edges, size=_Sql.size_graph_edges
+    "graph_edge",
+    "graph_edges",
+    ("id",),
+    _Sql.page_graph_edges,
+    _Sql.restore_graph_edges,
+    _Sql.compare_graph_edges,
+    size=_Sql.size_graph_edges,
 )
 
 

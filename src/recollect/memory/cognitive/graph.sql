@@ -190,14 +190,18 @@ order by r.id
 limit :limit;
 
 -- restore_graph_nodes
--- Adds nodes that are not there; says of the others whether they are the same, or akin: the same thing, of which more is
--- known since.
-with given as (select * from jsonb_populate_recordset(null::graph_nodes, :records::text::jsonb)),
-added as (insert into graph_nodes overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same,
+-- Adds nodes that are not there.
+insert into graph_nodes overriding system value
+select * from jsonb_populate_recordset(null::graph_nodes, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_graph_nodes
+-- Says of given ones whether they are the same, or akin: the same thing, of which more is known since.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same,
        (stored.name, stored.created_at) = (given.name, given.created_at) as akin
-from given
-left join added on added.id = given.id
+from jsonb_populate_recordset(null::graph_nodes, :records::text::jsonb) as given
 left join graph_nodes stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_graph_nodes
@@ -213,12 +217,17 @@ order by r.id
 limit :limit;
 
 -- restore_graph_edges
--- Adds edges that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::graph_edges, :records::text::jsonb)),
-added as (insert into graph_edges overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds edges that are not there.
+insert into graph_edges overriding system value
+select * from jsonb_populate_recordset(null::graph_edges, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_graph_edges
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::graph_edges, :records::text::jsonb) as given
 left join graph_edges stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_graph_edges

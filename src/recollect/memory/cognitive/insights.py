@@ -19,10 +19,19 @@ class _Sql(Queries, file="insights.sql"):
     remove: Query
     page_insights: Query
     restore_insights: Query
+    compare_insights: Query
     size_insights: Query
 
 
-RECORD = Record("insight", "insights", ("id",), _Sql.page_insights, _Sql.restore_insights, size=_Sql.size_insights)
+RECORD = Record(
+    "insight",
+    "insights",
+    ("id",),
+    _Sql.page_insights,
+    _Sql.restore_insights,
+    _Sql.compare_insights,
+    size=_Sql.size_insights,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,22 @@ class _Sql(Queries, file="judging.sql"):
     remove_empty: Query
     page_judgements: Query
     restore_judgements: Query
+    compare_judgements: Query
     page_judge_scores: Query
     restore_judge_scores: Query
+    compare_judge_scores: Query
 
 
-RECORD = Record("judgement", "judgements", ("id",), _Sql.page_judgements, _Sql.restore_judgements)
+RECORD = Record(
+    "judgement", "judgements", ("id",), _Sql.page_judgements, _Sql.restore_judgements, _Sql.compare_judgements
+)
 SCORE_RECORD = Record(
-    "judge_score", "judge_scores", ("judgement_id", "document_id"), _Sql.page_judge_scores, _Sql.restore_judge_scores
+    "judge_score",
+    "judge_scores",
+    ("judgement_id", "document_id"),
+    _Sql.page_judge_scores,
+    _Sql.restore_judge_scores,
+    _Sql.compare_judge_scores,
 )
 
 AGREEMENTS = ("poor", "slight", "fair", "moderate", "substantial", "almost perfect")

@@ -12,7 +12,8 @@ insert into judge_scores (
     namespace, judgement_id, document_id, judge1_score, judge1_reason, judge2_score, judge2_reason
 )
 select :namespace, :judgement_id, * from unnest(:document_ids::bigint[], :judge1_scores::float8[],
-    :judge1_reasons::text[], :judge2_scores::float8[], :judge2_reasons::text[]);
+    :judge1_reasons::text[], :judge2_scores::float8[], :judge2_reasons::text[])
+returning document_id;
 
 -- of_query
 -- Every hearing about a query, the last first.
@@ -50,12 +51,17 @@ order by r.id
 limit :limit;
 
 -- restore_judgements
--- Adds judgements that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::judgements, :records::text::jsonb)),
-added as (insert into judgements overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds judgements that are not there.
+insert into judgements overriding system value
+select * from jsonb_populate_recordset(null::judgements, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_judgements
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::judgements, :records::text::jsonb) as given
 left join judgements stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- page_judge_scores
@@ -70,16 +76,17 @@ order by r.judgement_id, r.document_id
 limit :limit;
 
 -- restore_judge_scores
--- Adds scores of judges that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::judge_scores, :records::text::jsonb)),
-added as (
-    insert into judge_scores overriding system value select * from given on conflict do nothing
-    returning judgement_id, document_id
-)
-select given.judgement_id, given.document_id,
-       added.judgement_id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.judgement_id = given.judgement_id and added.document_id = given.document_id
+-- Adds scores of judges that are not there.
+insert into judge_scores overriding system value
+select * from jsonb_populate_recordset(null::judge_scores, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning judgement_id, document_id;
+
+-- compare_judge_scores
+-- Says of given ones whether they are the same.
+select given.judgement_id, given.document_id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::judge_scores, :records::text::jsonb) as given
 left join judge_scores stored
     on stored.namespace = :namespace and stored.judgement_id = given.judgement_id
       and stored.document_id = given.document_id;

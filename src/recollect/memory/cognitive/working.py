@@ -34,9 +34,11 @@ class _Sql(Queries, file="working.sql"):
     remove_stale: Query
     page_working_items: Query
     restore_working_items: Query
+    compare_working_items: Query
     size_working_items: Query
     page_stale_items: Query
     restore_stale_items: Query
+    compare_stale_items: Query
 
 
 RECORD = Record(
@@ -45,9 +47,12 @@ RECORD = Record(
     ("id",),
     _Sql.page_working_items,
     _Sql.restore_working_items,
+    _Sql.compare_working_items,
     size=_Sql.size_working_items,
 )
-STALE_RECORD = Record("stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items)
+STALE_RECORD = Record(
+    "stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items, _Sql.compare_stale_items
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,6 @@ class Place(NamedTuple):
     id: int
     importance: float
     last_accessed: datetime
-    same: bool
 
 
 class Working:
@@ -99,13 +103,13 @@ class Working:
         That may be the new one: it is not critical, and all the others are.
         """
         await self._hold(tx)
-        places = [Place._make(row) for row in await tx.all(_Sql.places, content=content)]
-        for place in places:
-            if place.same:
-                await tx.all(
-                    _Sql.refresh, id=place.id, importance=place.importance if importance is None else importance
-                )
-                return WorkingUpdate(place.id)
+        rows = await tx.all(_Sql.places, content=content)
+        for row in rows:
+            if row["same"]:
+                kept = row["importance"] if importance is None else importance
+                await tx.all(_Sql.refresh, id=row["id"], importance=kept, at=row["now"])
+                return WorkingUpdate(row["id"])
+        places = [Place(row["id"], row["importance"], row["last_accessed"]) for row in rows]
         importance = DEFAULT_IMPORTANCE if importance is None else importance
         added: int = (await tx.one(_Sql.add, content=content, importance=importance))["id"]
         if len(places) < CAPACITY:

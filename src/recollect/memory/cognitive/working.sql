@@ -7,8 +7,10 @@ insert into working_state (namespace) values (:namespace) on conflict (namespace
 select namespace from working_state where namespace = :namespace for update;
 
 -- places
--- What is in working memory now, and which of it says the same.
-select id, importance, last_accessed, content = :content as same from working_items where namespace = :namespace;
+-- What is in working memory, which of it says the same, and what time it is now that this writer has its turn.
+select id, importance, last_accessed, content = :content as same, clock_timestamp() as now
+from working_items
+where namespace = :namespace;
 
 -- add
 -- One item, accessed just now. The clock of the statement, not of the transaction: that one may have begun long before
@@ -19,7 +21,7 @@ returning id;
 
 -- refresh
 -- An item that was stored again.
-update working_items set importance = :importance, last_accessed = clock_timestamp()
+update working_items set importance = :importance, last_accessed = :at
 where namespace = :namespace and id = :id;
 
 -- take
@@ -63,12 +65,17 @@ order by r.id
 limit :limit;
 
 -- restore_working_items
--- Adds items of working memory that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::working_items, :records::text::jsonb)),
-added as (insert into working_items overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds items of working memory that are not there.
+insert into working_items overriding system value
+select * from jsonb_populate_recordset(null::working_items, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_working_items
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::working_items, :records::text::jsonb) as given
 left join working_items stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_working_items
@@ -84,10 +91,15 @@ order by r.id
 limit :limit;
 
 -- restore_stale_items
--- Adds items that left working memory that are not there; says of the others whether they are the same.
-with given as (select * from jsonb_populate_recordset(null::stale_items, :records::text::jsonb)),
-added as (insert into stale_items overriding system value select * from given on conflict do nothing returning id)
-select given.id, added.id is not null as added, to_jsonb(stored) = to_jsonb(given) as same
-from given
-left join added on added.id = given.id
+-- Adds items that left working memory that are not there.
+insert into stale_items overriding system value
+select * from jsonb_populate_recordset(null::stale_items, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning id;
+
+-- compare_stale_items
+-- Says of given ones whether they are the same.
+select given.id, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::stale_items, :records::text::jsonb) as given
 left join stale_items stored on stored.namespace = :namespace and stored.id = given.id;

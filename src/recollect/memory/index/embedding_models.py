@@ -15,6 +15,7 @@ class _Sql(Queries, file="embedding_models.sql"):
     lock_for_change: Query
     settle_on: Query
     aim: Query
+    time: Query
     flip: Query
     swept: Query
     claim: Query
@@ -74,7 +75,7 @@ class EmbeddingModels:
 
     async def flip(self, tx: Transaction, model: str) -> None:
         """Let searches ask another model."""
-        await tx.all(_Sql.flip, model=model)
+        await tx.all(_Sql.flip, model=model, at=(await tx.one(_Sql.time))["now"])
 
     async def swept(self, tx: Transaction) -> None:
         """Note that nothing is left of other models."""

@@ -18,9 +18,13 @@ insert into embedding_models (namespace, active) values (:namespace, :first) on 
 -- From now on the namespace moves to a model, or to none.
 update embedding_models set next = :model, leftovers = leftovers or :leaves where namespace = :namespace;
 
+-- time
+-- The database's clock, read in a statement of its own: an update may not ask for it where tables are distributed.
+select clock_timestamp() as now from embedding_models where namespace = :namespace;
+
 -- flip
 -- From now on searches ask the other model.
-update embedding_models set active = :model, next = null, switched_at = clock_timestamp(), leftovers = true
+update embedding_models set active = :model, next = null, switched_at = :at, leftovers = true
 where namespace = :namespace;
 
 -- swept

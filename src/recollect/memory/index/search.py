@@ -17,6 +17,9 @@ MAX_PENDING = 10_000
 # Candidates that the rarest words may bring; more frequent words only add to their scores.
 MAX_CANDIDATES = 20_000
 
+# What stands in the place of a model that is not there: Citus refuses an outer join on a null.
+NO_MODEL = ""
+
 
 class _Sql(Queries, file="search.sql"):
     frequencies: Query
@@ -170,7 +173,7 @@ class Search:
 
     async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:
         """Passages with both scores."""
-        vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
+        vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
         return [
             Nominee._make(row)
             for row in await db.all(_Sql.score, ids=list(ids), words=words.vector, vector=vector, model=model)
@@ -187,7 +190,7 @@ class Search:
         lexical_weight: float,
     ) -> list[Around]:
         """Messages at some places of their sessions: cosine plus weighted words of their best passage."""
-        vector, model = (None, None) if meaning is None else (meaning.vector, meaning.model)
+        vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
         rows = await db.all(
             _Sql.around,
             sessions=[session for session, _ in places],
