@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Literal, cast
 from uuid import uuid4
@@ -19,11 +20,15 @@ from recollect.doors.library.memory_manager import MemoryManager
 from recollect.engine import Engine
 from recollect.inference.embedding.local import LocalEmbedder
 from recollect.settings import Settings
-from recollect.storage import embedded
+from recollect.storage import citus, embedded
+from recollect.storage.database import Database
+from recollect.storage.migrate import migrate
 from tests.storage.databases import connect, empty_database, url
 from tests.waiting import wait_until
 
 _HOME = "RECOLLECT_TEST_HOME"
+# The tests' databases are on this Citus cluster instead, in transaction mode: CONTRIBUTING.md says what it needs.
+_CITUS = "RECOLLECT_TEST_CITUS_URL"
 _LONGEST = ("tests/linear/", "tests/programs/", "tests/durability/")
 
 # The server of this process's tests, once one of them has asked for it.
@@ -32,7 +37,7 @@ _LEASE = pytest.StashKey[embedded.Lease]()
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
-        if name.startswith(("RECOLLECT_", "OPENAI_", "ANTHROPIC_")) and name != _HOME:
+        if name.startswith(("RECOLLECT_", "OPENAI_", "ANTHROPIC_")) and name not in (_HOME, _CITUS):
             del os.environ[name]
     if not hasattr(config, "workerinput"):
         # Directly under the system's temporary directory, which any account can reach; pytest's own are private.
@@ -77,30 +82,49 @@ def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(params=["session", "transaction"])
 def pooling(request: pytest.FixtureRequest) -> Literal["session", "transaction"]:
     """Everything runs with connections of our own and as behind a transaction pooler."""
+    if _CITUS in os.environ and request.param == "session":
+        pytest.skip("distributed tables need transaction pooling")
     return cast(Literal["session", "transaction"], request.param)
 
 
 @contextmanager
-def _another_database(server: embedded.Lease) -> Iterator[str]:
+def _another_database(server: embedded.Lease, name: str) -> Iterator[str]:
+    if _CITUS in os.environ:
+        yield _distributed(f"{os.environ[_CITUS]}_{name}")
+        return
     with asyncio.Runner() as runner:
         database = empty_database(server)
-        name = runner.run(database.__aenter__())
-        yield url(server.connection, name)
+        yield url(server.connection, runner.run(database.__aenter__()))
         runner.run(database.__aexit__(None, None, None))
 
 
 @pytest.fixture(scope="session")
 def still_database(server: embedded.Lease) -> Iterator[str]:
     """The address of a database where no indexer of any test looks."""
-    with _another_database(server) as address:
+    with _another_database(server, "still") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def lone_database(server: embedded.Lease) -> Iterator[str]:
     """The address of a database that one test uses at a time, so that its indexer meets no other."""
-    with _another_database(server) as address:
+    with _another_database(server, "lone") as address:
         yield address
+
+
+@cache
+def _distributed(address: str) -> str:
+    """A database of the cluster, with its tables on the workers."""
+
+    async def distribute() -> None:
+        database = await Database.open({"dsn": address}, pooling="transaction")
+        await migrate(database)
+        await citus.distribute(database, citus.SHARDS, lambda table: None)
+        await database.close()
+
+    with asyncio.Runner() as runner:
+        runner.run(distribute())
+    return address
 
 
 @pytest.fixture
@@ -120,7 +144,9 @@ def settings(
     """
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
-    monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)
+    monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", "transaction" if _CITUS in os.environ else pooling)
+    if _CITUS in os.environ:
+        monkeypatch.setenv("RECOLLECT_DATABASE_URL", _distributed(os.environ[_CITUS]))
     if unindexed := request.node.get_closest_marker("unindexed"):
         assert unindexed.args, "say why: pytest.mark.unindexed('it counts what waits')"
         monkeypatch.setenv("RECOLLECT_DATABASE_URL", request.getfixturevalue("still_database"))
@@ -144,7 +170,8 @@ async def memory(settings: Settings) -> AsyncIterator[MemoryManager]:
 
 
 async def _leave_no_work(lease: embedded.Lease, namespace: str) -> None:
-    connection = await connect(lease.connection)
+    address = os.environ.get(_CITUS)
+    connection = await (connect(lease.connection) if address is None else asyncpg.connect(address))
     try:
         # Tests add to the name when they need a second namespace.
         await connection.execute("delete from passage_queue where starts_with(namespace, $1)", namespace)

@@ -42,8 +42,8 @@ from recollect.inference.embedding.local import LocalEmbedder
 from recollect.inference.providers import Providers
 from recollect.settings import Settings
 from recollect.storage.database import Database
-from recollect.storage.migrate import ServerVersions, check_server, migrate
-from recollect.storage.opening import connected
+from recollect.storage.migrate import ServerVersions, check_server
+from recollect.storage.opening import connected, up_to_date
 
 
 class Engine:
@@ -196,7 +196,7 @@ class Engine:
                 if will_search and settings.embedding_model == LOCAL:
                     local.begin_loading()
             database = await resources.enter_async_context(connected(settings))
-            await migrate(database)
+            await up_to_date(database)
             engine = cls(settings, database, local, resources)
             engine._resources = resources.pop_all()
             return engine

@@ -123,6 +123,12 @@ def test_migrate_names_the_schema_version(settings: Settings) -> None:
     assert result.stdout.startswith("Schema version ")
 
 
+def test_distribute_says_what_a_server_lacks(settings: Settings) -> None:
+    result = run("migrate", "--distribute", RECOLLECT_DATABASE_URL="")
+    assert result.returncode == 1
+    assert "A superuser must run: CREATE EXTENSION citus;" in result.stderr
+
+
 def test_a_failure_is_one_sentence_and_exit_code_one(settings: Settings, tmp_path: Path) -> None:
     result = run("migrate", RECOLLECT_DATABASE_URL=f"postgresql://me:hunter2@/db?host={tmp_path}")
     assert result.returncode == 1

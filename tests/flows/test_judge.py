@@ -82,10 +82,9 @@ async def golden(engine: Engine, namespace: str) -> int:
 
 
 async def stored(engine: Engine, namespace: str) -> int:
-    async with engine.database.unscoped() as connection:
-        await connection.execute("select set_config('recollect.namespace', $1, true)", namespace)
+    async with engine.database.transaction(namespace) as tx:
         return int(
-            await connection.fetchval(
+            await tx._connection.fetchval(
                 "select (select count(*) from judgements where namespace = $1)"
                 " + (select count(*) from judge_scores where namespace = $1)",
                 namespace,

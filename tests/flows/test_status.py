@@ -71,6 +71,8 @@ async def alone(server: Lease, settings: Settings) -> AsyncIterator[Engine]:
 
 
 async def test_every_kind_is_counted_in_its_own_namespace(engine: Engine, namespace: str) -> None:
+    if engine.database.distributed:
+        pytest.skip("its rows come from statements that Citus refuses")
     await execute(engine, namespace, ROWS)
     report = await engine.status.report(namespace)
     assert {kind: size.rows for kind, size in report.memory.items()} == {

@@ -76,4 +76,4 @@ left join documents stored on stored.namespace = :namespace and stored.id = give
 
 -- size_documents
 -- Rows up to a bound, along an index, to be counted.
-select from documents where namespace = :namespace order by created_at desc limit :limit;
+select 1 as row from documents where namespace = :namespace order by created_at desc limit :limit;

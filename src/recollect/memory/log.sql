@@ -114,4 +114,4 @@ left join messages stored on stored.namespace = :namespace and stored.id = given
 
 -- size_messages
 -- Rows up to a bound, along an index, to be counted.
-select from messages where namespace = :namespace order by created_at limit :limit;
+select 1 as row from messages where namespace = :namespace order by created_at limit :limit;

@@ -182,7 +182,8 @@ left join memories stored on stored.namespace = :namespace and stored.id = given
 
 -- size_memories
 -- Rows up to a bound, along an index, to be counted.
-select from memories where namespace = :namespace and superseded_by is null order by created_at desc limit :limit;
+select 1 as row from memories
+where namespace = :namespace and superseded_by is null order by created_at desc limit :limit;
 
 -- page_memory_history
 -- What happened to memories, deleted ones included.

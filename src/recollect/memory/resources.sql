@@ -45,4 +45,4 @@ left join resources stored on stored.namespace = :namespace and stored.id = give
 
 -- size_resources
 -- Rows up to a bound, along an index, to be counted.
-select from resources where namespace = :namespace order by id limit :limit;
+select 1 as row from resources where namespace = :namespace order by id limit :limit;

@@ -89,4 +89,4 @@ left join sessions stored on stored.namespace = :namespace and stored.id = given
 
 -- size_sessions
 -- Rows up to a bound, along an index, to be counted.
-select from sessions where namespace = :namespace order by id limit :limit;
+select 1 as row from sessions where namespace = :namespace order by id limit :limit;

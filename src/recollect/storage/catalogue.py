@@ -21,15 +21,15 @@ _TABLES = """
 select c.relname as name, c.oid::regclass::text as quoted,
        array_agg(a.attname::text order by a.attnum) as columns,
        format('select %s from %s', string_agg(quote_ident(a.attname), ', ' order by a.attnum), c.oid::regclass) as rows,
-       format('select exists (select from %s)', c.oid::regclass) as has_rows,
-       format(
+       format('select exists (select 1 from %s)', c.oid::regclass) as has_rows,
+       case when $2 then format('select distinct namespace from %s', c.oid::regclass) else format(
            'with recursive names as ('
            || '(select namespace from %1$s order by namespace limit 1) union all '
            || 'select (select t.namespace from %1$s t where t.namespace > n.namespace order by t.namespace limit 1) '
            || 'from names n where n.namespace is not null'
            || ') select namespace from names where namespace is not null',
            c.oid::regclass
-       ) as namespaces,
+       ) end as namespaces,
        c.relforcerowsecurity as forced, row_security_active(c.oid) as guarded,
        pg_has_role(c.relowner, 'usage') as owned, greatest(c.reltuples, 0)::bigint as estimate
 from pg_class c
@@ -72,10 +72,13 @@ class Table:
     estimate: int
 
 
-async def tables(connection: Connection) -> list[Table]:
-    """Every table of ours that there is, each behind those that it refers to."""
+async def tables(connection: Connection, *, distributed: bool = False) -> list[Table]:
+    """Every table of ours that there is, each behind those that it refers to.
+
+    Where they are distributed, no worker can step from one namespace to the next.
+    """
     ours = sorted({name for migration in migrations() for name in _CREATED.findall(migration.text)})
-    found = {row["name"]: Table(**row) for row in await connection.fetch(_TABLES, ours)}
+    found = {row["name"]: Table(**row) for row in await connection.fetch(_TABLES, ours, distributed)}
     parents: dict[str, set[str]] = {name: set() for name in found}
     for row in await connection.fetch(_REFERENCES):
         if row["child"] in found and row["parent"] in found:

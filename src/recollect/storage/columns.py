@@ -1,12 +1,16 @@
 """What may stand in the columns of our tables, and the ids that the database counts up by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recollect.storage.database import Database
 
 # New ids start this far after imported ones, so that ids taken at this very moment do not collide with them.
 MARGIN = 1000
+
+# A thousand rows a second reach this in 35 years. Above it are ids of Citus, whose workers each count in a range of
+# their own, and whatever a file says: the counter, which all namespaces share, does not follow those.
+OWN_IDS = 2**40
 
 _COLUMNS = """
 select c.relname as on_table, a.attname as name, format_type(a.atttypid, a.atttypmod) as type,
@@ -43,7 +47,9 @@ async def columns(database: Database, tables: Sequence[str]) -> dict[str, dict[s
     return found
 
 
-async def move_on(database: Database, table: str, column: str, highest: int) -> None:
-    """Let no new row take an id up to this one, in any namespace: the counter is shared by all."""
-    async with database.unscoped() as connection:
-        await connection.execute(_MOVE_ON, table, column, highest, MARGIN)
+async def move_on(database: Database, table: str, column: str, ids: Iterable[int]) -> None:
+    """Let no new row take one of these ids, in any namespace: the counter is shared by all."""
+    highest = max((number for number in ids if number <= OWN_IDS), default=0)
+    if highest:
+        async with database.unscoped() as connection:
+            await connection.execute(_MOVE_ON, table, column, highest, MARGIN)

@@ -93,7 +93,9 @@ class Database:
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", pooling: Pooling, timeout: float) -> None:
         self._pool = pool
-        self._pooling = pooling
+        self.pooling: Pooling = pooling
+        # Whether Citus has the tables on several workers; whoever opens the database finds out.
+        self.distributed = False
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
 
@@ -148,13 +150,13 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, namespace: str) -> AsyncIterator[Transaction]:
         async with self._connection() as connection:
-            if self._pooling == "session":
+            if self.pooling == "session":
                 await _remember_namespace(connection, namespace)
             transaction = connection.transaction()
             with translated("begin"):
                 await transaction.start()
             try:
-                if self._pooling == "transaction":
+                if self.pooling == "transaction":
                     await set_local_namespace(connection, namespace)
                 yield Transaction(connection, namespace)
             except BaseException as problem:
@@ -171,7 +173,7 @@ class Database:
     @asynccontextmanager
     async def reading(self, namespace: str) -> AsyncIterator[Statements]:
         """Statements that each stand alone: one round trip where the connection is ours, a transaction otherwise."""
-        if self._pooling == "transaction":
+        if self.pooling == "transaction":
             async with self.transaction(namespace) as transaction:
                 yield transaction
             return

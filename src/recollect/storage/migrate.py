@@ -17,7 +17,7 @@ MIN_PGVECTOR = (0, 7)
 _LOCK = 0x5265636F6C6C6563
 
 # A step may take long on a large database, and so may waiting for another process that takes it.
-_MIGRATION_SECONDS = 24 * 3600.0
+MIGRATION_SECONDS = 24 * 3600.0
 
 _LEDGER = """
 create table if not exists recollect_migrations (
@@ -65,7 +65,7 @@ async def migrate(database: Database) -> ServerVersions:
 async def apply(connection: Connection, migration: Migration) -> None:
     """Take one step, within the connection's transaction."""
     for statement in statements(migration.text):
-        await connection.execute(statement, timeout=_MIGRATION_SECONDS)
+        await connection.execute(statement, timeout=MIGRATION_SECONDS)
     await connection.execute(
         "insert into recollect_migrations (version, name) values ($1, $2)", migration.version, migration.name
     )
@@ -122,7 +122,7 @@ async def check_server(database: Database) -> ServerVersions:
 
 async def take_turns(connection: Connection) -> None:
     """Wait for other processes that change the schema; the lock goes with the transaction."""
-    await connection.execute("select pg_advisory_xact_lock($1)", _LOCK, timeout=_MIGRATION_SECONDS)
+    await connection.execute("select pg_advisory_xact_lock($1)", _LOCK, timeout=MIGRATION_SECONDS)
 
 
 async def pending(database: Database) -> list[Migration]:

@@ -8,8 +8,9 @@ from threading import Lock
 
 from recollect import tasks
 from recollect.settings import Settings
-from recollect.storage import embedded
+from recollect.storage import citus, embedded
 from recollect.storage.database import Database
+from recollect.storage.migrate import ServerVersions, migrate
 
 
 def place(settings: Settings) -> str:
@@ -43,6 +44,13 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
         )
         resources.push_async_callback(database.close)
         yield database
+
+
+async def up_to_date(database: Database) -> ServerVersions:
+    """Bring a database to the schema of this code, also where its tables are distributed."""
+    versions = await migrate(database)
+    await citus.require_ready(database)
+    return versions
 
 
 class _Taking:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from recollect.storage import citus
 from recollect.storage.database import Database
 
 # The statistics of the last ANALYZE, or what has been counted since, whichever is more.
@@ -32,16 +33,22 @@ class Relation:
 async def relations(database: Database) -> dict[str, Relation]:
     """Every table by its name."""
     async with database.unscoped() as connection:
-        return {row["name"]: Relation(row["rows"], row["bytes"]) for row in await connection.fetch(_RELATIONS)}
+        found = {row["name"]: Relation(row["rows"], row["bytes"]) for row in await connection.fetch(_RELATIONS)}
+        if database.distributed:
+            found |= {name: Relation(*size) for name, size in (await citus.sizes(connection)).items()}
+        return found
 
 
 async def database_bytes(database: Database) -> int:
-    """The whole database on disk."""
+    """The whole database on disk, on every worker that answers."""
     async with database.unscoped() as connection:
-        return int(await connection.fetchval(_DATABASE))
+        on_workers = sum(size for _, size in (await citus.sizes(connection)).values()) if database.distributed else 0
+        return int(await connection.fetchval(_DATABASE)) + on_workers
 
 
 async def frequent_values(database: Database, table: str, column: str, more_than: int) -> list[str]:
     """Values that stand in more rows than so many, by the last sample: one that is just above may be missing."""
     async with database.unscoped() as connection:
+        if database.distributed:
+            return await citus.frequent_values(connection, table, column, more_than)
         return [row["value"] for row in await connection.fetch(_FREQUENT, table, column, more_than)]

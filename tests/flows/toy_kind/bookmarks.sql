@@ -37,4 +37,4 @@ left join bookmarks stored on stored.namespace = :namespace and stored.id = give
 
 -- size_bookmarks
 -- Rows up to a bound, along an index, to be counted.
-select from bookmarks where namespace = :namespace order by id limit :limit;
+select 1 as row from bookmarks where namespace = :namespace order by id limit :limit;

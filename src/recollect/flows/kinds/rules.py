@@ -7,9 +7,11 @@ from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.chat_ids import refuse_stored_chat
 
-# Imported ids move the counter that every namespace shares. A thousand rows a second reach this in 35 years, and it is
-# far below 2**53, where other programs that read JSON begin to change numbers: no file can bring others near that.
-LARGEST_ID = 2**40
+# From 2**53 on, other programs that read JSON begin to change numbers.
+LARGEST_ID = 2**53 - 1
+
+# Of positions and counts, which go up one by one: a thousand a second reach this in 35 years.
+LARGEST_COUNT = 2**40
 
 Fields = Mapping[str, Any]
 Rule = Callable[[Any, str], object]
@@ -34,7 +36,7 @@ def between(low: float, high: float) -> Rule:
 
 def at_least(low: int) -> Rule:
     """A whole number from here on."""
-    return lambda value, name: checks.between(value, low, LARGEST_ID, name)
+    return lambda value, name: checks.between(value, low, LARGEST_COUNT, name)
 
 
 def text_up_to(characters: int) -> Rule:

@@ -169,8 +169,8 @@ class Importing:
         for column in run.tables[kind.record.table].values():
             if column.counted:
                 # Before the rows are there, so that no id is given out twice if we stop in between.
-                highest = max(line.fields[column.name] for line in batch)
-                await move_on(self._database, kind.record.table, column.name, highest)
+                ids = [line.fields[column.name] for line in batch]
+                await move_on(self._database, kind.record.table, column.name, ids)
         async with self._database.transaction(run.report.namespace) as tx:
             outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
         for line in batch:

@@ -54,4 +54,4 @@ left join episodes stored on stored.namespace = :namespace and stored.id = given
 
 -- size_episodes
 -- Rows up to a bound, along an index, to be counted.
-select from episodes where namespace = :namespace order by id limit :limit;
+select 1 as row from episodes where namespace = :namespace order by id limit :limit;

@@ -206,7 +206,7 @@ left join graph_nodes stored on stored.namespace = :namespace and stored.id = gi
 
 -- size_graph_nodes
 -- Rows up to a bound, along an index, to be counted.
-select from graph_nodes where namespace = :namespace order by id limit :limit;
+select 1 as row from graph_nodes where namespace = :namespace order by id limit :limit;
 
 -- page_graph_edges
 -- Edges of the graph.
@@ -232,4 +232,4 @@ left join graph_edges stored on stored.namespace = :namespace and stored.id = gi
 
 -- size_graph_edges
 -- Rows up to a bound, along an index, to be counted.
-select from graph_edges where namespace = :namespace order by id limit :limit;
+select 1 as row from graph_edges where namespace = :namespace order by id limit :limit;

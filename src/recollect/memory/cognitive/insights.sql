@@ -84,4 +84,4 @@ left join insights stored on stored.namespace = :namespace and stored.id = given
 
 -- size_insights
 -- Rows up to a bound, along an index, to be counted.
-select from insights where namespace = :namespace order by id limit :limit;
+select 1 as row from insights where namespace = :namespace order by id limit :limit;

@@ -80,7 +80,7 @@ left join working_items stored on stored.namespace = :namespace and stored.id = 
 
 -- size_working_items
 -- Rows up to a bound, along an index, to be counted.
-select from working_items where namespace = :namespace order by id limit :limit;
+select 1 as row from working_items where namespace = :namespace order by id limit :limit;
 
 -- page_stale_items
 -- What left working memory.

@@ -13,7 +13,7 @@ select count(*) as size from passage_vectors where namespace = :namespace and mo
 -- is_larger
 -- Whether an owner has more vectors of a model than so many; reads no more than that.
 select count(*) > :threshold as larger
-from (select from passage_vectors where namespace = :namespace and model = :model and owner = :owner limit
+from (select 1 as row from passage_vectors where namespace = :namespace and model = :model and owner = :owner limit
     :threshold + 1) as some_of_them;
 
 -- extent

@@ -13,6 +13,7 @@ from recollect.language import bm25, words
 from recollect.language.names import ROLES
 from recollect.language.passages import cutting
 from recollect.steps import in_steps
+from recollect.storage import citus
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.sql import Queries, Query
 
@@ -354,6 +355,8 @@ class Passages:
     async def namespaces_with_work(self, database: Database) -> list[str]:
         """Where the indexer has something to do; it looks across namespaces, and sees only their names."""
         async with database.alone() as connection:
+            if database.distributed:
+                return await citus.namespaces(connection, "passage_queue")
             rows = await connection.fetch(_Sql.namespaces_with_work.text)
         return [row["namespace"] for row in rows]
 

@@ -46,7 +46,7 @@ async def back_up(
         async with database.alone() as connection, connection.transaction(isolation="repeatable_read"):
             await connection.execute(_PLAIN_TEXT)
             schema_version = await connection.fetchval("select max(version) from recollect_migrations")
-            tables = await catalogue.tables(connection)
+            tables = await catalogue.tables(connection, distributed=database.distributed)
             # All of them first: from here on we hold locks that block no one, and need no others.
             namespaces = {table.name: await _namespaces(connection, table) for table in tables if table.guarded}
             total = sum(table.estimate for table in tables)

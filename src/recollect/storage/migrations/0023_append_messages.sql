@@ -5,7 +5,7 @@ create index sessions_by_user on sessions (namespace, user_id, updated_at desc);
 
 -- Appends messages with their passages in one call, and so in one round trip. It sets the namespace for itself: where
 -- connections are pooled by transaction, that would take two more.
-create function append_messages(
+create or replace function append_messages(
     in_namespace text,
     -- Sessions: whose each is believed to be, how many messages it gets, and whether it may begin with them.
     session_ids text[],

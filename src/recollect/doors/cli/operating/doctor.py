@@ -20,7 +20,8 @@ from recollect.flows.indexing.indexer import MAX_WAITING
 from recollect.inference.embedding.local import WHEEL, LocalEmbedder
 from recollect.inference.embedding.openai import DIMENSIONS as OPENAI_MODELS
 from recollect.settings import Settings
-from recollect.storage import catalogue, migrate
+from recollect.storage import catalogue, citus, migrate
+from recollect.storage.citus import Cluster
 from recollect.storage.database import Database
 from recollect.storage.opening import connected
 from recollect.storage.opening import place as where
@@ -111,9 +112,30 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
+        if (cluster := await citus.look(database)) is not None:
+            yield _cluster(cluster, database)
         async with aclosing(_examine_namespace(database, settings)) as findings:
             async for finding in findings:
                 yield finding
+
+
+def _cluster(cluster: Cluster, database: Database) -> Finding:
+    """The first thing that keeps a Citus cluster from working, or what it consists of."""
+    if not cluster.is_distributed:
+        text = "Citus is installed, but the tables are not distributed: run `recollect migrate --distribute`"
+        return Finding("note", "cluster", text)
+    if database.pooling != "transaction":
+        return Finding("missing", "cluster", "distributed tables need RECOLLECT_DATABASE_POOLING=transaction")
+    if cluster.unset:
+        text = f"this role lacks the setting {cluster.unset[0]}: run `recollect migrate --distribute` as this role"
+        return Finding("missing", "cluster", text)
+    for worker, reason in cluster.unreachable.items():
+        return Finding("missing", "cluster", f"the worker {worker} does not answer: {reason}")
+    if cluster.undistributed:
+        text = f"{cluster.undistributed[0]} is not distributed: run `recollect migrate --distribute`"
+        return Finding("missing", "cluster", text)
+    workers = ", ".join(map(str, cluster.workers))
+    return Finding("ok", "cluster", f"Citus, {cluster.shards} shards on {len(cluster.workers)} worker(s): {workers}")
 
 
 def _account(home: Path) -> Finding:

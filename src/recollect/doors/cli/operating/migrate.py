@@ -1,18 +1,23 @@
-"""`recollect migrate`: apply pending migrations and print the versions."""
+"""`recollect migrate`: apply pending migrations, distribute the tables if asked to, and print the versions."""
 
 from recollect import settings as environment
 from recollect.doors.cli.one_command import command, told
 from recollect.doors.cli.printing import echo
-from recollect.storage import migrate
-from recollect.storage.opening import connected
+from recollect.storage import citus, migrate
+from recollect.storage.opening import connected, up_to_date
 
 
 @command
-async def run() -> None:
-    """Apply pending migrations."""
+async def run(distribute: bool, shards: int) -> None:
+    """Apply pending migrations; with `distribute`, spread the tables over the workers of a Citus cluster."""
     settings = environment.load()
     with told(settings):
         async with connected(settings) as database:
-            versions = await migrate.migrate(database)
+            if distribute:
+                versions = await migrate.migrate(database)
+                cluster = await citus.distribute(database, shards, lambda table: echo(f"Distributed {table}."))
+                echo(f"Distributed by namespace: {cluster.shards} shards on {len(cluster.workers)} worker(s).")
+            else:
+                versions = await up_to_date(database)
         newest = migrate.migrations()[-1]
         echo(f"Schema version {newest.version} on PostgreSQL {versions.postgres} with pgvector {versions.pgvector}.")
