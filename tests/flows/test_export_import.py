@@ -383,6 +383,8 @@ async def test_a_line_that_cannot_be_taken_is_refused_alone(engine: Engine, name
     reasons = {refusal.place: refusal.reason for refusal in report.refusals}
     assert len(report.refusals) == len(BAD_LINES)
     for number, (name, (_, reason)) in enumerate(BAD_LINES.items(), 3):
+        if engine.database.distributed:  # a worker does not say which table it was
+            reason = reason.replace("judge_scores", "this table")
         assert reason in reasons[f"line {number}"], name
     assert report.added == {"document": 2}
     assert (await exported(engine, other))[1:] == lines[1:]

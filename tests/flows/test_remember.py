@@ -114,7 +114,7 @@ async def test_messages_of_many_passages_are_written_like_others(
     )
     apart = f"{namespace}-in-parts"
     await engine.remember.turn(namespace, Turn("talk", lines, owner_if_new="ann"))
-    monkeypatch.setattr(remember, "_WRITTEN_AT_ONCE", 0)
+    monkeypatch.setattr(remember, "_WRITTEN_AT_ONCE", 1)
     await engine.remember.turn(apart, Turn("talk", lines, owner_if_new="ann"))
     for table, order in ORDERS.items():
         at_once, in_parts = await rows(engine, namespace, table, order), await rows(engine, apart, table, order)

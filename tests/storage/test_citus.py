@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from recollect.flows.remember import Turn
 from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from recollect.storage import citus, statistics
+from recollect.storage.backup.back_up import back_up
+from recollect.storage.columns import move_on
 from recollect.storage.database import Connection
 from recollect.storage.opening import connected
 
@@ -25,7 +28,7 @@ CONTENT = ("sessions", "messages", "passages", "memories", "documents")
 async def test_a_server_without_the_extension_is_told_how_to_get_it(server: object, settings: Settings) -> None:
     embedded = settings.model_copy(update={"database_url": None})
     async with connected(embedded) as database:
-        assert await citus.look(database) is None
+        assert await citus.inspect(database) is None
         with pytest.raises(Misconfigured, match="CREATE EXTENSION citus"):
             await citus.distribute(database, citus.SHARDS, lambda table: None)
 
@@ -42,9 +45,9 @@ async def say(engine: Engine, namespace: str, text: str) -> None:
 
 @on_a_cluster
 async def test_every_table_is_distributed_and_nothing_stays_on_the_coordinator(engine: Engine, raw: Connection) -> None:
-    cluster = await citus.look(engine.database)
+    cluster = await citus.inspect(engine.database)
     assert cluster is not None
-    assert (cluster.undistributed, cluster.unset, cluster.unreachable) == ([], [], {})
+    assert (cluster.undistributed, cluster.unset, cluster.leftovers, cluster.unreachable) == ([], [], [], {})
     assert cluster.shards == citus.SHARDS
     for table in CONTENT:
         assert await raw.fetchval("select pg_relation_size($1::text::regclass)", table) == 0, table
@@ -94,3 +97,25 @@ async def test_the_append_runs_on_the_worker_of_its_namespace(engine: Engine, ra
     function = await raw.fetchrow(citus._FUNCTION, citus.FUNCTION)
     assert function is not None
     assert function["distributed"]
+
+
+@on_a_cluster
+async def test_no_worker_gives_out_an_id_that_was_imported(engine: Engine, namespace: str) -> None:
+    await say(engine, namespace, "First.")
+    async with engine.database.reading(namespace) as db:
+        (message,) = await engine.capabilities.log.recent(db, "talk", 1)
+    taken = [message.seq + 5, 7, (99 << citus.RANGE_BITS) + 1]
+    await move_on(engine.database, "messages", "seq", taken)
+    await say(engine, namespace, "Second.")
+    async with engine.database.reading(namespace) as db:
+        *_, message = await engine.capabilities.log.recent(db, "talk", 2)
+    assert message.seq > taken[0]
+
+
+@on_a_cluster
+async def test_a_backup_of_a_cluster_holds_every_namespace(engine: Engine, namespace: str, tmp_path: Path) -> None:
+    await say(engine, namespace, "To be kept.")
+    manifest = await back_up(engine.database, tmp_path / "memory.backup")
+    held = {entry.name: entry.rows for entry in manifest.tables}
+    assert held["messages"] > 0
+    assert held["sessions"] > 0

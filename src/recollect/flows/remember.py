@@ -1,5 +1,6 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -24,9 +25,9 @@ ANONYMOUS = "anonymous"
 # Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
 _ANALYSED_AT_ONCE = 5_000
 
-# Passages that travel with their messages in one call. More are written a part at a time, or the event loop would wait
-# while their values are put together.
-_WRITTEN_AT_ONCE = 512
+# Messages, and passages that travel with them, in one call. More are written a part at a time: a call's values are put
+# together on the event loop, in some ten milliseconds for so many.
+_WRITTEN_AT_ONCE = 256
 
 # A session changes between being looked up and being written to only if someone deletes or begins it just then.
 _WRITING_ATTEMPTS = 3
@@ -84,21 +85,23 @@ class SessionTaken(Conflict):
 
 
 class _KnownOwners:
-    """Whose sessions are, as this process last saw it. Every write checks it: what is outdated costs a second try."""
+    """Owners of recent sessions, cached. Every write verifies them: a stale entry costs one retry."""
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[str, str], SessionOwner] = {}
+        self._owners: OrderedDict[tuple[str, str], SessionOwner] = OrderedDict()
 
     def find(self, namespace: str, session_ids: Iterable[str]) -> dict[str, SessionOwner]:
-        """Those that are known."""
+        """Those that are cached."""
         found = ((session_id, self._owners.get((namespace, session_id))) for session_id in session_ids)
         return {session_id: owner for session_id, owner in found if owner is not None}
 
     def learn(self, namespace: str, owners: Mapping[str, SessionOwner]) -> None:
-        """Remember them in the place of those that were learned first."""
-        self._owners |= {(namespace, session_id): owner for session_id, owner in owners.items()}
+        """Cache them, in place of those that were not used for longest."""
+        for session_id, owner in owners.items():
+            self._owners[namespace, session_id] = owner
+            self._owners.move_to_end((namespace, session_id))
         while len(self._owners) > _KNOWN_SESSIONS:
-            del self._owners[next(iter(self._owners))]
+            self._owners.popitem(last=False)
 
     def unlearn(self, namespace: str, session_ids: Iterable[str]) -> None:
         """They may have changed."""
@@ -211,9 +214,9 @@ class Remember:
         for _ in range(_WRITING_ATTEMPTS):
             try:
                 if any(item.turn.realm is not None for item in analysed):
-                    return await self._append_once(namespace, analysed, session_ids)
+                    return await self._append_unwritten(namespace, analysed, session_ids)
                 destinations = _destinations(analysed, await self._owners(namespace, session_ids))
-                if sum(len(excerpts) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
+                if sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
                     async with self._database.calling(namespace) as db:
                         return await self._append(db, analysed, destinations)
                 async with self._database.transaction(namespace) as tx:
@@ -223,7 +226,7 @@ class Remember:
         raise Conflict("Another request is deleting a session of this write: try again")
 
     async def _owners(self, namespace: str, session_ids: Collection[str]) -> dict[str, SessionOwner]:
-        """Whose those of some sessions are that exist."""
+        """Owners of some sessions; those that do not exist are left out."""
         owners = self._known_owners.find(namespace, session_ids)
         if unknown := [session_id for session_id in session_ids if session_id not in owners]:
             async with self._database.reading(namespace) as db:
@@ -232,11 +235,13 @@ class Remember:
             owners |= found
         return owners
 
-    async def _append_once(
+    async def _append_unwritten(
         self, namespace: str, analysed: Sequence[_Analysed], session_ids: Collection[str]
     ) -> list[list[Message] | RecollectError]:
-        """The same without messages that are written already; only those of a realm may be, or be refused."""
-        begun = {item.turn.session_id: item.turn for item in analysed if item.turn.owner_if_new and item.turn.messages}
+        """Leave out messages that are stored already. Only turns of a realm carry ids, and only they can be refused."""
+        begun: dict[str, Turn] = {}
+        for turn in (item.turn for item in analysed if item.turn.owner_if_new and item.turn.messages):
+            begun.setdefault(turn.session_id, turn)
         async with self._database.transaction(namespace) as tx:
             # First, so that none escapes the lock and the look at what is written already.
             await self._sessions.open(
@@ -268,13 +273,16 @@ class Remember:
     async def _append(
         self, db: Statements, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
-        entries = [
+        entries = await in_steps(
             Entry(message.id or uuid7(), destination, message, _words(db.namespace, destination.user_id, excerpts))
             for item in analysed
             if (destination := destinations.get(item.turn.session_id)) is not None
             for message, excerpts in zip(item.turn.messages, item.excerpts, strict=True)
-        ]
-        stored = iter(await self._log.append(db, entries) if entries else ())
+        )
+        messages: list[Message] = []
+        for start in range(0, len(entries), _WRITTEN_AT_ONCE):
+            messages += await self._log.append(db, entries[start : start + _WRITTEN_AT_ONCE])
+        stored = iter(messages)
         owners = {each.session_id: SessionOwner(each.user_id, each.realm) for each in destinations.values()}
         self._known_owners.learn(db.namespace, owners)
         answers: list[list[Message] | RecollectError] = []
@@ -295,7 +303,8 @@ def _destinations(analysed: Sequence[_Analysed], owners: Mapping[str, SessionOwn
         if owner := owners.get(turn.session_id):
             found[turn.session_id] = Destination(turn.session_id, owner.user_id, owner.realm, begins=False)
         elif turn.owner_if_new:
-            found[turn.session_id] = Destination(turn.session_id, turn.owner_if_new, turn.realm or "", begins=True)
+            begun = Destination(turn.session_id, turn.owner_if_new, turn.realm or "", begins=True)
+            found.setdefault(turn.session_id, begun)
     return found
 
 

@@ -107,7 +107,7 @@ on conflict do nothing
 returning id;
 
 -- compare_messages
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::messages, :records::text::jsonb) as given
 left join messages stored on stored.namespace = :namespace and stored.id = given.id;

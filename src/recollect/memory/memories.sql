@@ -175,7 +175,7 @@ on conflict do nothing
 returning id;
 
 -- compare_memories
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::memories, :records::text::jsonb) as given
 left join memories stored on stored.namespace = :namespace and stored.id = given.id;
@@ -204,7 +204,7 @@ on conflict do nothing
 returning memory_id, number;
 
 -- compare_memory_history
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.memory_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::memory_history, :records::text::jsonb) as given
 left join memory_history stored

@@ -79,8 +79,8 @@ on conflict do nothing
 returning id;
 
 -- compare_sessions
--- Says of given ones whether they are the same, or akin: the same conversation, which has gone on since, so that the
--- messages of the one have their places in the other.
+-- Compares given records with the stored ones, which may be the same, or akin: the same conversation, which has gone on
+-- since, so that the messages of the one have their places in the other.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same,
        (stored.user_id, stored.realm, stored.created_at) = (given.user_id, given.realm, given.created_at)
            and stored.next_position >= given.next_position as akin

@@ -109,7 +109,7 @@ on conflict do nothing
 returning session_id, until;
 
 -- compare_summaries
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.session_id, given.until, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::summaries, :records::text::jsonb) as given
 left join summaries stored

@@ -1,11 +1,11 @@
 """Citus: distributes our tables by namespace over the workers of a cluster, and asks workers what only they know."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.errors import Misconfigured
+from recollect.errors import Misconfigured, Unavailable
 from recollect.storage import catalogue
 from recollect.storage.catalogue import Table
 from recollect.storage.database import Connection, Database
@@ -19,8 +19,15 @@ FIRST = "sessions"
 # Stays on the coordinator, where a key can be looked up and made whichever worker is away.
 ON_COORDINATOR = "api_keys"
 
+# Each worker counts in a range of its own: its number, and so many bits.
+RANGE_BITS = 48
+
 # Runs whole on the worker of its namespace.
 FUNCTION = "append_messages"
+
+NEEDS_TRANSACTION_POOLING = (
+    "Tables distributed by Citus need transaction pooling: set RECOLLECT_DATABASE_POOLING=transaction"
+)
 
 ROLE_SETTINGS = {
     # Policies hold on the workers, which must be told the namespace.
@@ -35,7 +42,10 @@ from pg_dist_node
 where noderole = 'primary' and shouldhaveshards
 order by nodename, nodeport
 """
-_DISTRIBUTED = "select logicalrelid::regclass::text as name from pg_dist_partition"
+_DISTRIBUTED = """
+select logicalrelid::regclass::text as name, pg_relation_size(logicalrelid) as bytes from pg_dist_partition
+"""
+_INSTALLED = "select exists (select from pg_extension where extname = 'citus')"
 _SHARDS = "select count(*) from pg_dist_shard where logicalrelid = $1::text::regclass"
 _FUNCTION = """
 select p.oid::regprocedure::text as signature, o.distribution_argument_index is not null as distributed
@@ -44,6 +54,15 @@ left join pg_catalog.pg_dist_object o on o.classid = 'pg_proc'::regclass and o.o
 where p.proname = $1 and p.pronamespace = current_schema()::regnamespace
 """
 _SETTING = "select format('alter role %I set %s = %L', current_user, $1::text, $2::text)"
+
+# Only the worker whose range an id is in has anything to do.
+_MOVE_ON = """
+select count(setval(s.seqrelid::regclass, taken.id))
+from pg_sequence s
+cross join unnest(%3$L::bigint[]) as taken (id)
+where s.seqrelid = pg_get_serial_sequence(%1$L, %2$L)::regclass and taken.id between s.seqmin and s.seqmax
+  and coalesce(pg_sequence_last_value(s.seqrelid::regclass), 0) < taken.id
+"""
 
 # What a worker knows of the shards of our tables, by table.
 _SIZES = """
@@ -79,26 +98,17 @@ select coalesce(json_agg(namespace), '[]') from found where namespace is not nul
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """A node that holds shards."""
-
-    name: str
-    port: int
-    active: bool
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
 class Cluster:
-    """What there is of a cluster, and what is missing: tables that are not distributed, settings of the role."""
+    """What a cluster consists of and what it lacks: tables that are not distributed, settings of this role."""
 
-    workers: list[Worker]
+    workers: list[str]
     unreachable: dict[str, str]
+    """Why a worker does not answer."""
     shards: int
     undistributed: list[str]
     unset: list[str]
+    leftovers: list[str]
+    """Tables whose rows were moved and are still on the coordinator, too."""
 
     @property
     def is_distributed(self) -> bool:
@@ -106,94 +116,89 @@ class Cluster:
         return self.shards > 0
 
 
-async def look(database: Database) -> Cluster | None:
+async def inspect(database: Database) -> Cluster | None:
     """The cluster that a database is the coordinator of; None where the extension is missing."""
     async with database.unscoped() as connection:
-        if not await connection.fetchval("select exists (select from pg_extension where extname = 'citus')"):
+        if not await connection.fetchval(_INSTALLED):
             return None
-        workers = [Worker(**row) for row in await connection.fetch(_WORKERS)]
-        distributed = {row["name"] for row in await connection.fetch(_DISTRIBUTED)}
-        undistributed = [table.name for table in await catalogue.tables(connection) if table.name not in distributed]
-        shards = await connection.fetchval(_SHARDS, FIRST) if FIRST in distributed else 0
+        workers = {f"{row['name']}:{row['port']}": row["active"] for row in await connection.fetch(_WORKERS)}
+        tables = {row["name"]: row["bytes"] for row in await connection.fetch(_DISTRIBUTED)}
+        ours = [table.name for table in await catalogue.tables(connection)]
+        function = await connection.fetchrow(_FUNCTION, FUNCTION)
+        shards = await connection.fetchval(_SHARDS, FIRST) if FIRST in tables else 0
         unset = [
             name
             for name, value in ROLE_SETTINGS.items()
             if await connection.fetchval("select current_setting($1, true)", name) != value
         ]
-    unreachable = {}
-    if workers:
-        async with database.alone() as connection:
-            rows = await connection.fetch("select * from run_command_on_workers('select 1')")
-        unreachable = {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in rows if not row["success"]}
-    return Cluster(workers, unreachable, shards, undistributed, unset)
+        answers = await connection.fetch("select * from run_command_on_workers('select 1')") if workers else []
+    undistributed = [name for name in ours if name not in tables]
+    if function is not None and not function["distributed"]:
+        undistributed.append(FUNCTION)
+    unreachable = {worker: "it is disabled" for worker, active in workers.items() if not active}
+    unreachable |= {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in answers if not row["success"]}
+    leftovers = [name for name in ours if name != ON_COORDINATOR and tables.get(name)]
+    return Cluster(list(workers), unreachable, shards, undistributed, unset, leftovers)
 
 
-async def require_ready(database: Database) -> None:
-    """Refuse to work with distributed tables in a way that would find nothing; distribute what a migration added."""
+async def is_distributed(database: Database) -> bool:
+    """Whether the tables are on workers."""
     async with database.unscoped() as connection:
-        if not await connection.fetchval("select exists (select from pg_extension where extname = 'citus')"):
-            return
-        distributed = {row["name"] for row in await connection.fetch(_DISTRIBUTED)}
-        if FIRST not in distributed:
-            return
-        if database.pooling != "transaction":
-            raise Misconfigured("The tables are distributed by Citus: set RECOLLECT_DATABASE_POOLING=transaction")
-        for name, value in ROLE_SETTINGS.items():
-            if await connection.fetchval("select current_setting($1, true)", name) != value:
-                raise Misconfigured(
-                    f"The tables are distributed by Citus, but this role lacks the setting {name} = {value}: "
-                    "run `recollect migrate --distribute` as this role"
-                )
-        missing = [table for table in await catalogue.tables(connection) if table.name not in distributed]
-    database.distributed = True
-    if missing:
-        await _distribute(database, missing, SHARDS, lambda table: None)
+        if not await connection.fetchval(_INSTALLED):
+            return False
+        return FIRST in {row["name"] for row in await connection.fetch(_DISTRIBUTED)}
 
 
-async def distribute(database: Database, shards: int, told: Callable[[str], None]) -> Cluster:
-    """Distribute every table; may be repeated, and goes on where it was interrupted. `told` hears what is done."""
-    cluster = await look(database)
-    await _check(database, cluster)
-    assert cluster is not None
+async def finish(database: Database) -> None:
+    """Refuse a role that would find nothing; distribute what a migration added, or what an interruption left."""
+    cluster = await inspect(database)
+    if cluster is None or not cluster.is_distributed:
+        return
+    for name in cluster.unset:
+        raise Misconfigured(
+            "The tables are distributed by Citus, but this role lacks a setting. Run as this role, then connect again: "
+            f"ALTER ROLE CURRENT_USER SET {name} = '{ROLE_SETTINGS[name]}';"
+        )
+    if cluster.undistributed or cluster.leftovers:
+        await _distribute(database, SHARDS, lambda table: None)
+
+
+async def distribute(database: Database, shards: int, on_table: Callable[[str], None]) -> Cluster:
+    """Distribute every table; may be repeated, and goes on where it was interrupted. `on_table` hears what is done."""
+    cluster = await _usable(database)
     async with database.unscoped() as connection:
         await take_turns(connection)
         for name in cluster.unset:
             await connection.execute(await connection.fetchval(_SETTING, name, ROLE_SETTINGS[name]))
-        tables = await catalogue.tables(connection)
-    missing = [table for table in tables if table.name in cluster.undistributed]
-    await _distribute(database, missing, shards, told)
-    # What was moved is still on the coordinator, where nothing that is forgotten later would be found.
-    for table in reversed(tables):
-        if table.name != ON_COORDINATOR:
-            async with database.unscoped() as connection:
-                query = "select truncate_local_data_after_distributing_table($1::text::regclass)"
-                await connection.execute(query, table.quoted, timeout=MIGRATION_SECONDS)
-    found = await look(database)
-    assert found is not None
-    return found
+    await _distribute(database, shards, on_table)
+    return await _usable(database)
 
 
-async def _check(database: Database, cluster: Cluster | None) -> None:
+async def _usable(database: Database) -> Cluster:
+    cluster = await inspect(database)
     if cluster is None:
         raise Misconfigured(
-            "The database does not have the extension Citus. A superuser must run: CREATE EXTENSION citus;"
+            "The database does not have the Citus extension. A superuser must run: CREATE EXTENSION citus;"
         )
     if not cluster.workers:
         raise Misconfigured(
             "The cluster has no workers. A superuser must run, for each of them: SELECT citus_add_node('HOST', 5432);"
         )
     for worker, reason in cluster.unreachable.items():
-        raise Misconfigured(f"The worker {worker} cannot be used by this role: {reason}")
+        raise Misconfigured(f"Worker {worker} is not usable with this role: {reason}")
     if database.pooling != "transaction":
-        raise Misconfigured("Distributed tables need RECOLLECT_DATABASE_POOLING=transaction: set it, then try again")
+        raise Misconfigured(NEEDS_TRANSACTION_POOLING)
     async with database.unscoped() as connection:
         foreign = [table.name for table in await catalogue.tables(connection) if not table.owned]
     if foreign:
         raise Misconfigured(f"This role does not own the table {foreign[0]}: use the role that owns the tables")
+    return cluster
 
 
-async def _distribute(database: Database, tables: list[Table], shards: int, told: Callable[[str], None]) -> None:
-    """Each in a transaction of its own, the first before the others, and parents before their children."""
+async def _distribute(database: Database, shards: int, on_table: Callable[[str], None]) -> None:
+    """Each table in a transaction of its own, the first before the others, and parents before their children."""
+    async with database.unscoped() as connection:
+        tables = await catalogue.tables(connection)
     for table in sorted(tables, key=lambda table: table.name != FIRST):
         async with database.unscoped() as connection:
             await take_turns(connection)
@@ -204,15 +209,25 @@ async def _distribute(database: Database, tables: list[Table], shards: int, told
             if table.forced:
                 # Its rows are moved by its owner, whom the policy would show none.
                 await catalogue.lift(connection, table)
+            taken = await catalogue.highest_ids(connection, table)
             await connection.execute(*_statement(table, shards), timeout=MIGRATION_SECONDS)
             if table.forced:
                 await catalogue.force(connection, table)
-        told(table.name)
+        for column, ids in taken.items():
+            await move_on(database, table.name, column, ids)
+        on_table(table.name)
     async with database.unscoped() as connection:
+        await take_turns(connection)
         function = await connection.fetchrow(_FUNCTION, FUNCTION)
         if function is not None and not function["distributed"]:
             query = "select create_distributed_function($1::text::regprocedure, 'in_namespace', colocate_with => $2)"
             await connection.execute(query, function["signature"], FIRST, timeout=MIGRATION_SECONDS)
+    # What was moved is still on the coordinator, where nothing that is forgotten later would be found.
+    for table in reversed(tables):
+        if table.name != ON_COORDINATOR:
+            async with database.unscoped() as connection:
+                query = "select truncate_local_data_after_distributing_table($1::text::regclass)"
+                await connection.execute(query, table.quoted, timeout=MIGRATION_SECONDS)
 
 
 def _statement(table: Table, shards: int) -> tuple[Any, ...]:
@@ -223,6 +238,19 @@ def _statement(table: Table, shards: int) -> tuple[Any, ...]:
         return query, table.quoted, shards
     query = "select create_distributed_table($1::text::regclass, 'namespace', colocate_with => $2)"
     return query, table.quoted, FIRST
+
+
+async def move_on(database: Database, table: str, column: str, ids: Iterable[int]) -> None:
+    """Let no worker give out one of these ids, which a worker of another cluster may have given out before."""
+    highest: dict[int, int] = {}
+    for number in ids:
+        highest[number >> RANGE_BITS] = max(number, highest.get(number >> RANGE_BITS, 0))
+    async with database.unscoped() as connection:
+        query = "select format($1, $2::text, $3::text, $4::bigint[])"
+        command = await connection.fetchval(query, _MOVE_ON, table, column, [*highest.values()])
+        rows = await connection.fetch("select * from run_command_on_workers($1)", command)
+    if failed := [row["result"] for row in rows if not row["success"]]:
+        raise Unavailable(f"A worker did not take the ids of {table}: {failed[0]}")
 
 
 async def sizes(connection: Connection) -> dict[str, tuple[int, int]]:

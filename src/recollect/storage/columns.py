@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from recollect.storage import citus
 from recollect.storage.database import Database
 
 # New ids start this far after imported ones, so that ids taken at this very moment do not collide with them.
@@ -49,6 +50,9 @@ async def columns(database: Database, tables: Sequence[str]) -> dict[str, dict[s
 
 async def move_on(database: Database, table: str, column: str, ids: Iterable[int]) -> None:
     """Let no new row take one of these ids, in any namespace: the counter is shared by all."""
+    ids = list(ids)
+    if database.distributed:
+        await citus.move_on(database, table, column, (number for number in ids if number > OWN_IDS))
     highest = max((number for number in ids if number <= OWN_IDS), default=0)
     if highest:
         async with database.unscoped() as connection:

@@ -184,7 +184,7 @@ class Database:
 
     @asynccontextmanager
     async def calling(self, namespace: str) -> AsyncIterator[Statements]:
-        """For calling one function in the database that sets the namespace itself: one round trip, pooled or not."""
+        """For one call of a function that sets the namespace itself, and so needs no transaction around it."""
         checks.namespace(namespace)
         async with self._connection() as connection:
             yield Statements(connection, namespace)

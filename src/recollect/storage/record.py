@@ -21,6 +21,7 @@ class Record:
     page: Query
     restore: Query
     compare: Query
+    """Compares given records with the stored ones: `same`, and for some kinds `akin`."""
     size: Query | None = None
     """Selects its rows up to a limit, to be counted; None if they are not counted."""
     page_size: int = PAGE

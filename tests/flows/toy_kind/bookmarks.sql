@@ -30,7 +30,7 @@ on conflict do nothing
 returning id;
 
 -- compare_bookmarks
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::bookmarks, :records::text::jsonb) as given
 left join bookmarks stored on stored.namespace = :namespace and stored.id = given.id;

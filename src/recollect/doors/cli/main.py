@@ -408,9 +408,9 @@ def doctor() -> None:
 
 
 @cli.command()
-@click.option("--distribute", is_flag=True, help="Spread the tables over the workers of a Citus cluster.")
-@click.option("--shards", type=click.IntRange(1, 4096), default=32, show_default=True, help="With --distribute.")
-def migrate(distribute: bool, shards: int) -> None:
+@click.option("--distribute", is_flag=True, help="Distribute the tables over the workers of a Citus cluster.")
+@click.option("--shards", type=click.IntRange(1, 4096), help="Number of shards, with --distribute.  [default: 32]")
+def migrate(distribute: bool, shards: int | None) -> None:
     """Upgrade the database schema to this version. Recollect also does this at every start."""
     from recollect.doors.cli.operating.migrate import run
 

@@ -112,7 +112,7 @@ on conflict do nothing
 returning id;
 
 -- compare_golden_queries
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::golden_queries, :records::text::jsonb) as given
 left join golden_queries stored on stored.namespace = :namespace and stored.id = given.id;
@@ -134,7 +134,7 @@ on conflict do nothing
 returning day;
 
 -- compare_golden_runs
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.day, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::golden_runs, :records::text::jsonb) as given
 left join golden_runs stored on stored.namespace = :namespace and stored.day = given.day;
@@ -157,7 +157,7 @@ on conflict do nothing
 returning day, query_id;
 
 -- compare_golden_results
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.day, given.query_id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::golden_results, :records::text::jsonb) as given
 left join golden_results stored
@@ -181,7 +181,7 @@ on conflict do nothing
 returning query_id;
 
 -- compare_golden_query_baselines
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.query_id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb) as given
 left join golden_query_baselines stored on stored.namespace = :namespace and stored.query_id = given.query_id;

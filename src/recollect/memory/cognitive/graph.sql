@@ -198,7 +198,8 @@ on conflict do nothing
 returning id;
 
 -- compare_graph_nodes
--- Says of given ones whether they are the same, or akin: the same thing, of which more is known since.
+-- Compares given records with the stored ones, which may be the same, or akin: the same thing, of which more is
+-- known since.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same,
        (stored.name, stored.created_at) = (given.name, given.created_at) as akin
 from jsonb_populate_recordset(null::graph_nodes, :records::text::jsonb) as given
@@ -225,7 +226,7 @@ on conflict do nothing
 returning id;
 
 -- compare_graph_edges
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::graph_edges, :records::text::jsonb) as given
 left join graph_edges stored on stored.namespace = :namespace and stored.id = given.id;

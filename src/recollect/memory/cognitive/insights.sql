@@ -77,7 +77,7 @@ on conflict do nothing
 returning id;
 
 -- compare_insights
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::insights, :records::text::jsonb) as given
 left join insights stored on stored.namespace = :namespace and stored.id = given.id;

@@ -59,7 +59,7 @@ on conflict do nothing
 returning id;
 
 -- compare_judgements
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::judgements, :records::text::jsonb) as given
 left join judgements stored on stored.namespace = :namespace and stored.id = given.id;
@@ -84,7 +84,7 @@ on conflict do nothing
 returning judgement_id, document_id;
 
 -- compare_judge_scores
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.judgement_id, given.document_id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::judge_scores, :records::text::jsonb) as given
 left join judge_scores stored

@@ -73,7 +73,7 @@ on conflict do nothing
 returning id;
 
 -- compare_working_items
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::working_items, :records::text::jsonb) as given
 left join working_items stored on stored.namespace = :namespace and stored.id = given.id;
@@ -99,7 +99,7 @@ on conflict do nothing
 returning id;
 
 -- compare_stale_items
--- Says of given ones whether they are the same.
+-- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::stale_items, :records::text::jsonb) as given
 left join stale_items stored on stored.namespace = :namespace and stored.id = given.id;

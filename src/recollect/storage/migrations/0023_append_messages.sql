@@ -43,6 +43,7 @@ declare
     realm text;
     first_position bigint;
     moment timestamptz;
+    counter regclass;
     passage_ids bigint[];
 begin
     perform set_config('recollect.namespace', in_namespace, true);
@@ -87,9 +88,8 @@ begin
     if cardinality(passage_messages) = 0 then
         return;
     end if;
-    passage_ids := array(
-        select nextval(pg_get_serial_sequence('passages', 'id')::regclass) from unnest(passage_messages)
-    );
+    counter := pg_get_serial_sequence('passages', 'id');
+    passage_ids := array(select nextval(counter) from unnest(passage_messages));
     insert into passages (
         namespace, id, kind, item_id, part, owner, session_id, position, role, speaker, metadata, at, text, realm
     )

@@ -112,29 +112,28 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
-        if (cluster := await citus.look(database)) is not None:
-            yield _cluster(cluster, database)
+        if (cluster := await citus.inspect(database)) is not None:
+            yield _cluster(cluster)
         async with aclosing(_examine_namespace(database, settings)) as findings:
             async for finding in findings:
                 yield finding
 
 
-def _cluster(cluster: Cluster, database: Database) -> Finding:
+def _cluster(cluster: Cluster) -> Finding:
     """The first thing that keeps a Citus cluster from working, or what it consists of."""
+    again = "run `recollect migrate --distribute`"
     if not cluster.is_distributed:
-        text = "Citus is installed, but the tables are not distributed: run `recollect migrate --distribute`"
-        return Finding("note", "cluster", text)
-    if database.pooling != "transaction":
-        return Finding("missing", "cluster", "distributed tables need RECOLLECT_DATABASE_POOLING=transaction")
+        return Finding("note", "cluster", f"Citus is installed, but the tables are not distributed: {again}")
     if cluster.unset:
-        text = f"this role lacks the setting {cluster.unset[0]}: run `recollect migrate --distribute` as this role"
-        return Finding("missing", "cluster", text)
+        return Finding("missing", "cluster", f"this role lacks the setting {cluster.unset[0]}: {again} as its owner")
     for worker, reason in cluster.unreachable.items():
-        return Finding("missing", "cluster", f"the worker {worker} does not answer: {reason}")
+        return Finding("missing", "cluster", f"worker {worker} does not answer: {reason}")
     if cluster.undistributed:
-        text = f"{cluster.undistributed[0]} is not distributed: run `recollect migrate --distribute`"
+        return Finding("missing", "cluster", f"{cluster.undistributed[0]} is not distributed: {again}")
+    if cluster.leftovers:
+        text = f"rows of {cluster.leftovers[0]} are still on the coordinator, after they were moved: {again}"
         return Finding("missing", "cluster", text)
-    workers = ", ".join(map(str, cluster.workers))
+    workers = ", ".join(cluster.workers)
     return Finding("ok", "cluster", f"Citus, {cluster.shards} shards on {len(cluster.workers)} worker(s): {workers}")
 
 

@@ -3,19 +3,23 @@
 from recollect import settings as environment
 from recollect.doors.cli.one_command import command, told
 from recollect.doors.cli.printing import echo
+from recollect.errors import Invalid
 from recollect.storage import citus, migrate
 from recollect.storage.opening import connected, up_to_date
 
 
 @command
-async def run(distribute: bool, shards: int) -> None:
+async def run(distribute: bool, shards: int | None) -> None:
     """Apply pending migrations; with `distribute`, spread the tables over the workers of a Citus cluster."""
+    if shards is not None and not distribute:
+        raise Invalid("--shards needs --distribute")
     settings = environment.load()
     with told(settings):
         async with connected(settings) as database:
             if distribute:
                 versions = await migrate.migrate(database)
-                cluster = await citus.distribute(database, shards, lambda table: echo(f"Distributed {table}."))
+                chosen = shards or citus.SHARDS
+                cluster = await citus.distribute(database, chosen, lambda table: echo(f"Distributed {table}."))
                 echo(f"Distributed by namespace: {cluster.shards} shards on {len(cluster.workers)} worker(s).")
             else:
                 versions = await up_to_date(database)
