@@ -201,13 +201,15 @@ async def write_all(remember: Remember, namespace: str, texts: Sequence[str], wr
 
 async def write_raw(engine: Engine, namespace: str, texts: Sequence[str]) -> float:
     """The same rows by asyncpg alone: analysed beforehand, and in batches as large as ours, two at a time."""
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.sessions.open(tx, {f"session-{n}": f"user-{n}" for n in range(WRITERS)})
     batches = []
     for start in range(0, len(texts), RAW_BATCH):
         entries = []
         for number, text in enumerate(texts[start : start + RAW_BATCH], start):
             owner = f"user-{number % WRITERS}"
             found = [Words(each.text, keys_of(namespace, owner, each), each.weights) for each in analyse(text)]
-            session = Destination(f"session-{number % WRITERS}", owner, "", begins=start < WRITERS)
+            session = Destination(f"session-{number % WRITERS}", owner, "", begins=False)
             entries.append(Entry(uuid7(), session, NewMessage("user", text), found))
         batches.append(log_sql.append.values(_values(entries)))
     waiting = iter(batches)
