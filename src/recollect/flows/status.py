@@ -1,6 +1,7 @@
 """Status: figures for operators, at a cost that does not grow with the data."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.flows.capabilities import Capabilities
@@ -9,7 +10,7 @@ from recollect.flows.kinds import registry
 from recollect.flows.spending import Spending
 from recollect.memory.index import giants
 from recollect.memory.index.sizes import COUNTED, INDEX, Count, Counts
-from recollect.storage import statistics
+from recollect.storage import citus, statistics
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, check_server
 
@@ -105,7 +106,7 @@ class Status:
             llm=llm,
             keys=counts.keys,
             users=counts.users,
-            attention=_attention(indexer, embeddings, llm),
+            attention=_attention(indexer, embeddings, llm, await citus.unreachable(self._database)),
         )
 
     async def _counts(self, namespace: str) -> tuple[Counts, dict[str, Size], Backlog]:
@@ -149,9 +150,12 @@ def _by_name(owners: set[str | None]) -> list[str | None]:
     return sorted(owners, key=lambda owner: (owner is not None, owner or ""))
 
 
-def _attention(indexer: Backlog, embeddings: CurrentModel, llm: Budget) -> list[str]:
-    """A sentence for an indexer that lags, and for a budget that is spent."""
-    sentences = []
+def _attention(indexer: Backlog, embeddings: CurrentModel, llm: Budget, workers_away: Sequence[str]) -> list[str]:
+    """A sentence for each worker that is away, for an indexer that lags, and for a budget that is spent."""
+    sentences = [
+        f"Worker {worker} does not answer: its namespaces are unavailable, and its rows are not in these sizes"
+        for worker in workers_away
+    ]
     # Without a model everything waits, and nothing is amiss.
     if embeddings.active is not None and indexer.oldest_seconds > MAX_LAG_SECONDS:
         sentences.append(

@@ -53,13 +53,6 @@ join pg_attribute a on a.attrelid = c.oid and a.attidentity <> ''
 where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[])
 order by c.relname
 """
-_COUNTED = """
-select a.attname as name,
-       format('select max(%1$I) as highest from %2$s group by %1$I >> 48', a.attname, c.oid::regclass) as highest
-from pg_class c
-join pg_attribute a on a.attrelid = c.oid and a.attidentity <> ''
-where c.relnamespace = current_schema()::regnamespace and c.relname = $1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +97,6 @@ async def counters(connection: Connection, of: Sequence[Table]) -> list[tuple[st
     """Table, column and the last id of every identity that was used."""
     rows = await connection.fetch(_COUNTERS, [table.name for table in of])
     return [(row["on_table"], row["on_column"], row["last"]) for row in rows if row["last"] is not None]
-
-
-async def highest_ids(connection: Connection, table: Table) -> dict[str, list[int]]:
-    """The highest id of each range that an identity of a table has rows in, by column; see `citus.RANGE_BITS`."""
-    found = {}
-    for row in await connection.fetch(_COUNTED, table.name):
-        found[row["name"]] = [each["highest"] for each in await connection.fetch(row["highest"])]
-    return found
 
 
 async def bypasses_row_security(connection: Connection) -> bool:

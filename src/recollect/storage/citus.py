@@ -55,6 +55,15 @@ where p.proname = $1 and p.pronamespace = current_schema()::regnamespace
 """
 _SETTING = "select format('alter role %I set %s = %L', current_user, $1::text, $2::text)"
 
+# The highest ids in use, one of each range; the server writes the statements itself, and quotes the names.
+_HIGHEST = """
+select a.attname as name,
+       format('select max(%1$I) as id from %2$s group by %1$I >> %3$s', a.attname, c.oid::regclass, $2::int) as highest
+from pg_class c
+join pg_attribute a on a.attrelid = c.oid and a.attidentity <> ''
+where c.relnamespace = current_schema()::regnamespace and c.relname = $1
+"""
+
 # Only the worker whose range an id is in has anything to do.
 _MOVE_ON = """
 select count(setval(s.seqrelid::regclass, taken.id))
@@ -141,6 +150,12 @@ async def inspect(database: Database) -> Cluster | None:
     return Cluster(list(workers), unreachable, shards, undistributed, unset, leftovers)
 
 
+async def unreachable(database: Database) -> list[str]:
+    """The workers that do not answer, whose namespaces are unavailable and whose rows are in no figure."""
+    cluster = await inspect(database) if database.distributed else None
+    return [] if cluster is None else list(cluster.unreachable)
+
+
 async def is_distributed(database: Database) -> bool:
     """Whether the tables are on workers."""
     async with database.unscoped() as connection:
@@ -152,7 +167,7 @@ async def is_distributed(database: Database) -> bool:
 async def finish(database: Database) -> None:
     """Refuse a role that would find nothing; distribute what a migration added, or what an interruption left."""
     cluster = await inspect(database)
-    if cluster is None or not cluster.is_distributed:
+    if cluster is None:
         return
     for name in cluster.unset:
         raise Misconfigured(
@@ -209,7 +224,10 @@ async def _distribute(database: Database, shards: int, on_table: Callable[[str],
             if table.forced:
                 # Its rows are moved by its owner, whom the policy would show none.
                 await catalogue.lift(connection, table)
-            taken = await catalogue.highest_ids(connection, table)
+            taken = {
+                row["name"]: [each["id"] for each in await connection.fetch(row["highest"], timeout=MIGRATION_SECONDS)]
+                for row in await connection.fetch(_HIGHEST, table.name, RANGE_BITS)
+            }
             await connection.execute(*_statement(table, shards), timeout=MIGRATION_SECONDS)
             if table.forced:
                 await catalogue.force(connection, table)
@@ -245,6 +263,8 @@ async def move_on(database: Database, table: str, column: str, ids: Iterable[int
     highest: dict[int, int] = {}
     for number in ids:
         highest[number >> RANGE_BITS] = max(number, highest.get(number >> RANGE_BITS, 0))
+    if not highest:
+        return
     async with database.unscoped() as connection:
         query = "select format($1, $2::text, $3::text, $4::bigint[])"
         command = await connection.fetchval(query, _MOVE_ON, table, column, [*highest.values()])

@@ -44,25 +44,18 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
             timeout=settings.database_timeout_seconds,
         )
         resources.push_async_callback(database.close)
-        database.distributed = await _is_distributed(database)
+        database.distributed = await citus.is_distributed(database)
+        if database.distributed and database.pooling != "transaction":
+            raise Misconfigured(citus.NEEDS_TRANSACTION_POOLING)
         yield database
 
 
 async def up_to_date(database: Database) -> ServerVersions:
     """Bring a database to the schema of this code, also where its tables are distributed."""
     versions = await migrate(database)
-    database.distributed = await _is_distributed(database)
     if database.distributed:
         await citus.finish(database)
     return versions
-
-
-async def _is_distributed(database: Database) -> bool:
-    """Whether Citus has the tables; then row-level security on the workers must be told the namespace each time."""
-    distributed = await citus.is_distributed(database)
-    if distributed and database.pooling != "transaction":
-        raise Misconfigured(citus.NEEDS_TRANSACTION_POOLING)
-    return distributed
 
 
 class _Taking:
