@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,21 +102,26 @@ class Forks:
         launcher, _ = self._listener.accept()
         length, streams, _, _ = socket.recv_fds(launcher, 16, 3)
         size, _, begun = length.partition(b"\n")
-        while len(begun) < int(size):
-            begun += launcher.recv(1 << 16)
-        pid = fork(json.loads(begun), streams)
+        while more := size and len(begun) < int(size) and launcher.recv(1 << 16):
+            begun += more
+        whole = size and len(begun) == int(size)
+        pid = fork(json.loads(begun), streams) if whole else None
         for stream in streams:
             os.close(stream)
+        if pid is None:
+            launcher.close()  # killed before it had said what to run
+            return
         self._running.add(pid)
-        launcher.send(b"%d\n" % pid)
+        _tell(launcher, pid)
         ended = os.pidfd_open(pid)
         self._selector.register(ended, selectors.EVENT_READ, lambda: self._ended(pid, ended, launcher))
         # It says nothing more: it has been killed.
         self._selector.register(launcher, selectors.EVENT_READ, lambda: self._left(pid, launcher))
 
     def _left(self, pid: int, launcher: socket.socket) -> None:
-        self._selector.unregister(launcher)
-        os.kill(pid, signal.SIGKILL)
+        if pid in self._running:  # or both have ended at once
+            self._selector.unregister(launcher)
+            os.kill(pid, signal.SIGKILL)
 
     def _ended(self, pid: int, ended: int, launcher: socket.socket) -> None:
         self._selector.unregister(ended)
@@ -124,8 +130,13 @@ class Forks:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if launcher in self._selector.get_map():
             self._selector.unregister(launcher)
-            launcher.send(b"%d\n" % code)
+            _tell(launcher, code)
         launcher.close()
+
+
+def _tell(launcher: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it may be killed at any moment
+        launcher.send(b"%d\n" % number)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,19 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
+
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+def pass_on(number: int, pid: int) -> None:
+    with suppress(ProcessLookupError):  # it has just ended by itself
+        os.kill(pid, number)
 
 
 def main() -> None:
+    # They wait until there is a command to pass them on to.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     with socket.socket(socket.AF_UNIX) as asked:
         asked.connect(os.path.join(os.path.dirname(os.path.abspath(__file__)), "socket"))
         command = json.dumps({"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd()}).encode()
@@ -21,8 +31,9 @@ def main() -> None:
         asked.sendall(command)
         with asked.makefile("r") as answers:
             pid = int(answers.readline())
-            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda number, _: os.kill(pid, number))
+            for number in SIGNALS:
+                signal.signal(number, lambda number, _: pass_on(number, pid))
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             code = int(answers.readline())
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)

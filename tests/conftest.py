@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 import asyncpg
@@ -42,6 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         # Directly under the system's temporary directory, which any account can reach; pytest's own are private.
         os.environ[_HOME] = tempfile.mkdtemp(prefix="recollect-test-")
+        config.pluginmanager.register(_Failures(config))
+
+
+class _Failures:
+    """Tells of each failure at once: a run that is ended from outside tells nothing at its end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+            terminal.write_line(f"\n{report.nodeid} ({report.when})\n{report.longreprtext}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
