@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -36,6 +37,8 @@ _LEASE = pytest.StashKey[embedded.Lease]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts its background jobs deaf to Ctrl-C, and every program of a test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in list(os.environ):
         if name.startswith(("RECOLLECT_", "OPENAI_", "ANTHROPIC_")) and name not in (_HOME, _CITUS):
             del os.environ[name]

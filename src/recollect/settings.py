@@ -40,6 +40,13 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         None, description="PostgreSQL 15 or newer with pgvector 0.7 or newer; the embedded server if not set"
     )
+    database_owner_url: SecretStr | None = Field(
+        None,
+        description="The same database with the role that owns the tables, if that of RECOLLECT_DATABASE_URL does not",
+    )
+    database_read_url: SecretStr | None = Field(
+        None, description="A streaming standby of the server of RECOLLECT_DATABASE_URL; it answers searches"
+    )
     database_pooling: Literal["session", "transaction"] = Field(
         "session", description="Use 'transaction' behind PgBouncer in transaction mode, a pooled endpoint or Citus"
     )

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 
 from recollect.errors import Misconfigured
 from recollect.storage.database import Connection
-from recollect.storage.migrate import migrations
+from recollect.storage.migrate import LEDGER, migrations
 
 # Another program may keep tables beside ours, so ours are those that a migration makes.
 _CREATED = re.compile(r"^create table (\w+)", re.M)
@@ -84,6 +84,14 @@ async def tables(connection: Connection, *, distributed: bool = False) -> list[T
         if row["child"] in found and row["parent"] in found:
             parents[row["child"]].add(row["parent"])
     return [found[name] for name in TopologicalSorter(parents).static_order()]
+
+
+def names() -> list[str]:
+    """Every table that a migration makes, and their ledger."""
+    made = {
+        name for migration in migrations() for kind in (_CREATED, _UNLOGGED) for name in kind.findall(migration.text)
+    }
+    return sorted({*made, LEDGER})
 
 
 async def drop_unlogged(connection: Connection) -> None:

@@ -53,6 +53,10 @@ from pg_proc p
 left join pg_catalog.pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
 where p.proname = $1 and p.pronamespace = current_schema()::regnamespace
 """
+_UNSET = """
+select name from unnest($1::text[], $2::text[]) as wanted (name, value)
+where current_setting(name, true) is distinct from value
+"""
 _SETTING = "select format('alter role %I set %s = %L', current_user, $1::text, $2::text)"
 
 # The highest ids in use, one of each range; the server writes the statements itself, and quotes the names.
@@ -135,11 +139,7 @@ async def inspect(database: Database) -> Cluster | None:
         ours = [table.name for table in await catalogue.tables(connection)]
         function = await connection.fetchrow(_FUNCTION, FUNCTION)
         shards = await connection.fetchval(_SHARDS, FIRST) if FIRST in tables else 0
-        unset = [
-            name
-            for name, value in ROLE_SETTINGS.items()
-            if await connection.fetchval("select current_setting($1, true)", name) != value
-        ]
+        unset = await _unset(connection)
         answers = await connection.fetch("select * from run_command_on_workers('select 1')") if workers else []
     undistributed = [name for name in ours if name not in tables]
     if function is not None and not function["distributed"]:
@@ -148,6 +148,12 @@ async def inspect(database: Database) -> Cluster | None:
     unreachable |= {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in answers if not row["success"]}
     leftovers = [name for name in ours if name != ON_COORDINATOR and tables.get(name)]
     return Cluster(list(workers), unreachable, shards, undistributed, unset, leftovers)
+
+
+async def _unset(connection: Connection) -> list[str]:
+    """The settings that the connection's role lacks."""
+    rows = await connection.fetch(_UNSET, [*ROLE_SETTINGS], [*ROLE_SETTINGS.values()])
+    return [row["name"] for row in rows]
 
 
 async def unreachable(database: Database) -> list[str]:
@@ -166,27 +172,34 @@ async def is_distributed(database: Database) -> bool:
 
 async def finish(database: Database) -> None:
     """Refuse a role that would find nothing; distribute what a migration added, or what an interruption left."""
-    cluster = await inspect(database)
-    if cluster is None:
-        return
-    for name in cluster.unset:
-        raise Misconfigured(
-            "The tables are distributed by Citus, but this role lacks a setting. Run as this role, then connect again: "
-            f"ALTER ROLE CURRENT_USER SET {name} = '{ROLE_SETTINGS[name]}';"
-        )
-    if cluster.undistributed or cluster.leftovers:
-        await _distribute(database, SHARDS, lambda table: None)
+    for each in _roles(database):
+        async with each.unscoped() as connection:
+            for name in await _unset(connection):
+                raise Misconfigured(
+                    "The tables are distributed by Citus, but a role lacks a setting. Run this, then connect again: "
+                    f"ALTER ROLE {await connection.fetchval('select quote_ident(current_user)')} "
+                    f"SET {name} = '{ROLE_SETTINGS[name]}';"
+                )
+    cluster = await inspect(database.owner)
+    if cluster is not None and (cluster.undistributed or cluster.leftovers):
+        await _distribute(database.owner, SHARDS, lambda table: None)
 
 
 async def distribute(database: Database, shards: int, on_table: Callable[[str], None]) -> Cluster:
     """Distribute every table; may be repeated, and goes on where it was interrupted. `on_table` hears what is done."""
-    cluster = await _usable(database)
-    async with database.unscoped() as connection:
-        await take_turns(connection)
-        for name in cluster.unset:
-            await connection.execute(await connection.fetchval(_SETTING, name, ROLE_SETTINGS[name]))
-    await _distribute(database, shards, on_table)
-    return await _usable(database)
+    await _usable(database.owner)
+    for each in _roles(database):
+        async with each.unscoped() as connection:
+            await take_turns(connection)
+            for name in await _unset(connection):
+                await connection.execute(await connection.fetchval(_SETTING, name, ROLE_SETTINGS[name]))
+    await _distribute(database.owner, shards, on_table)
+    return await _usable(database.owner)
+
+
+def _roles(database: Database) -> list[Database]:
+    """The database with each of its roles; there may be one or two."""
+    return [database] if database.owner is database else [database, database.owner]
 
 
 async def _usable(database: Database) -> Cluster:
@@ -265,7 +278,7 @@ async def move_on(database: Database, table: str, column: str, ids: Iterable[int
         highest[number >> RANGE_BITS] = max(number, highest.get(number >> RANGE_BITS, 0))
     if not highest:
         return
-    async with database.unscoped() as connection:
+    async with database.owner.unscoped() as connection:
         query = "select format($1, $2::text, $3::text, $4::bigint[])"
         command = await connection.fetchval(query, _MOVE_ON, table, column, [*highest.values()])
         rows = await connection.fetch("select * from run_command_on_workers($1)", command)

@@ -55,5 +55,5 @@ async def move_on(database: Database, table: str, column: str, ids: Iterable[int
         await citus.move_on(database, table, column, (number for number in ids if number > OWN_IDS))
     highest = max((number for number in ids if number <= OWN_IDS), default=0)
     if highest:
-        async with database.unscoped() as connection:
+        async with database.owner.unscoped() as connection:
             await connection.execute(_MOVE_ON, table, column, highest, MARGIN)

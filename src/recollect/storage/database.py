@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Protocol, Self, cast
 
 import asyncpg
 
@@ -88,12 +88,25 @@ class Transaction(Statements):
     __slots__ = ()
 
 
+class Replica(Protocol):
+    """Another server with the same rows, for searches."""
+
+    async def current(self) -> "Database | None":
+        """It, if it has everything that is committed now."""
+
+    def failed(self, problem: Unavailable) -> None:
+        """Hear that it did not answer."""
+
+
 class Database:
     """One pool of connections; hands out statements that are bound to a namespace."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", pooling: Pooling, timeout: float) -> None:
         self._pool = pool
         self.pooling: Pooling = pooling
+        # Changes tables and builds indexes; another role where the one that works with rows does not own the tables.
+        self.owner: Database = self
+        self.replica: Replica | None = None
         # Whether Citus has the tables on several workers; whoever opens the database finds out.
         self.distributed = False
         self._timeout = timeout
@@ -101,9 +114,19 @@ class Database:
 
     @classmethod
     async def open(
-        cls, target: Mapping[str, Any], *, pooling: Pooling = "session", connections: int = 10, timeout: float = 30.0
+        cls,
+        target: Mapping[str, Any],
+        *,
+        pooling: Pooling = "session",
+        connections: int = 10,
+        timeout: float = 30.0,
+        setting: str = "RECOLLECT_DATABASE_URL",
+        prove: bool = True,
     ) -> Self:
-        """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database."""
+        """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database.
+
+        `setting` names where it comes from, for the one who must correct it. Without `prove`, it need not answer yet.
+        """
         with translated("connect"):
             try:
                 pool = await asyncpg.create_pool(
@@ -119,12 +142,12 @@ class Database:
                     connection_class=Connection,
                     init=_prepare_connection,
                 )
-                # The first connection proves the address.
-                await pool.release(await pool.acquire())
+                if prove:
+                    await pool.release(await pool.acquire())
             except ValueError:
                 # asyncpg refuses a malformed address with errors that may quote a part of its password.
                 raise Misconfigured(
-                    "RECOLLECT_DATABASE_URL, or its TLS options, cannot be used: "
+                    f"{setting}, or its TLS options, cannot be used: "
                     "it must look like postgresql://user:password@host:5432/database, with special characters escaped"
                 ) from None
         return cls(pool, pooling, timeout)
@@ -191,6 +214,20 @@ class Database:
 
     @asynccontextmanager
     async def searching(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
+        """Statements that only read, on a replica if there is one that is up to date."""
+        if self.replica is None or (replica := await self.replica.current()) is None:
+            async with self.planned(namespace, near) as db:
+                yield db
+            return
+        try:
+            async with replica.planned(namespace, near) as db:
+                yield db
+        except Unavailable as problem:
+            self.replica.failed(problem)
+            raise
+
+    @asynccontextmanager
+    async def planned(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
         """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
         async with self.transaction(namespace) as transaction:
             with translated("set plan mode"):

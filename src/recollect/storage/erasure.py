@@ -60,7 +60,7 @@ async def erase(database: Database, namespace: str, gone: Callable[[str, int], N
         erased = ERASED_AT_ONCE
         while erased == ERASED_AT_ONCE:
             # Planned for the very number of rows: a plan for any number may read the whole table for each batch.
-            async with database.searching(namespace) as db:
+            async with database.planned(namespace) as db:
                 erased = len(await db.all(table.erase, limit=ERASED_AT_ONCE))
             gone(table.name, erased)
             found = found or erased > 0

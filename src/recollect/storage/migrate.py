@@ -19,7 +19,8 @@ _LOCK = 0x5265636F6C6C6563
 # A step may take long on a large database, and so may waiting for another process that takes it.
 MIGRATION_SECONDS = 24 * 3600.0
 
-_LEDGER = """
+LEDGER = "recollect_migrations"
+_CREATE_LEDGER = """
 create table if not exists recollect_migrations (
     version integer primary key,
     name text not null,
@@ -57,8 +58,14 @@ async def migrate(database: Database) -> ServerVersions:
     for migration in await pending(database):
         async with database.unscoped() as connection:
             await take_turns(connection)
-            if migration.version > await applied_version(connection):
-                await apply(connection, migration)
+            try:
+                if migration.version > await applied_version(connection):
+                    await apply(connection, migration)
+            except asyncpg.InsufficientPrivilegeError as problem:
+                raise Misconfigured(
+                    f"This role may not change the tables: {problem.args[0]}. Set RECOLLECT_DATABASE_OWNER_URL to the "
+                    "address with the role that owns them, and run `recollect migrate`."
+                ) from problem
     return versions
 
 
@@ -144,5 +151,5 @@ async def pending(database: Database) -> list[Migration]:
 async def applied_version(connection: Connection) -> int:
     """The last step that was taken; a ledger that is missing is made, and only then must the role be able to."""
     if await connection.fetchval("select to_regclass('recollect_migrations')") is None:
-        await connection.execute(_LEDGER)
+        await connection.execute(_CREATE_LEDGER)
     return int(await connection.fetchval("select coalesce(max(version), 0) from recollect_migrations"))

@@ -1,17 +1,22 @@
 """Opens the database that the settings name, starting the embedded server if they name no other."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from recollect import tasks
 from recollect.errors import Misconfigured
 from recollect.settings import Settings
-from recollect.storage import citus, embedded
+from recollect.storage import citus, embedded, roles
 from recollect.storage.database import Database
 from recollect.storage.migrate import ServerVersions, migrate
+from recollect.storage.replica import Standby
+
+# Migrations need one, and so does the building of an index.
+OWNER_CONNECTIONS = 2
 
 
 def place(settings: Settings) -> str:
@@ -25,36 +30,64 @@ def place(settings: Settings) -> str:
 async def connected(settings: Settings) -> AsyncIterator[Database]:
     """A database with no promise about its schema."""
     async with AsyncExitStack() as resources:
-        if settings.database_url is not None:
-            target = {"dsn": settings.database_url.get_secret_value()}
-        else:
-            home = settings.data_dir or embedded.default_home()
-            taking = _Taking(home)
-            try:
-                lease = await tasks.in_thread(taking.run)
-            except asyncio.CancelledError:
-                taking.give_up()
-                raise
-            resources.callback(lease.release)
-            target = lease.connection.target
-        database = await Database.open(
-            target,
-            pooling=settings.database_pooling,
-            connections=settings.database_connections,
-            timeout=settings.database_timeout_seconds,
-        )
-        resources.push_async_callback(database.close)
-        database.distributed = await citus.is_distributed(database)
+        database = await _opened(settings, await _target(settings, resources), resources)
+        if (owner := settings.database_owner_url) is not None:
+            options = {"connections": OWNER_CONNECTIONS, "setting": "RECOLLECT_DATABASE_OWNER_URL"}
+            database.owner = await _opened(settings, {"dsn": owner.get_secret_value()}, resources, **options)
+        database.distributed = database.owner.distributed = await citus.is_distributed(database)
         if database.distributed and database.pooling != "transaction":
             raise Misconfigured(citus.NEEDS_TRANSACTION_POOLING)
+        if (copy := settings.database_read_url) is not None:
+            if database.distributed:
+                raise Misconfigured("RECOLLECT_DATABASE_READ_URL cannot be used with tables distributed by Citus")
+            options = {"setting": "RECOLLECT_DATABASE_READ_URL", "prove": False}
+            standby = Standby(database, await _opened(settings, {"dsn": copy.get_secret_value()}, resources, **options))
+            database.replica = standby
+            await standby.try_out()
         yield database
+
+
+async def _target(settings: Settings, resources: AsyncExitStack) -> Mapping[str, Any]:
+    """The server to connect to; the embedded one stays until the resources are released."""
+    if settings.database_url is not None:
+        return {"dsn": settings.database_url.get_secret_value()}
+    for name in ("database_owner_url", "database_read_url"):
+        if getattr(settings, name) is not None:
+            raise Misconfigured(f"RECOLLECT_{name.upper()} needs RECOLLECT_DATABASE_URL")
+    taking = _Taking(settings.data_dir or embedded.default_home())
+    try:
+        lease = await tasks.in_thread(taking.run)
+    except asyncio.CancelledError:
+        taking.give_up()
+        raise
+    resources.callback(lease.release)
+    return lease.connection.target
+
+
+async def _opened(settings: Settings, target: Mapping[str, Any], resources: AsyncExitStack, **options: Any) -> Database:
+    common = {
+        "pooling": settings.database_pooling,
+        "connections": settings.database_connections,
+        "timeout": settings.database_timeout_seconds,
+    }
+    database = await Database.open(target, **common | options)
+    resources.push_async_callback(database.close)
+    return database
 
 
 async def up_to_date(database: Database) -> ServerVersions:
     """Bring a database to the schema of this code, also where its tables are distributed."""
-    versions = await migrate(database)
+    versions = await migrated(database)
     if database.distributed:
         await citus.finish(database)
+    return versions
+
+
+async def migrated(database: Database) -> ServerVersions:
+    """Apply pending migrations, and give the roles the rights they need."""
+    await roles.check(database)
+    versions = await migrate(database.owner)
+    await roles.settle(database)
     return versions
 
 

@@ -5,6 +5,7 @@ import hashlib
 
 import asyncpg
 
+from recollect.errors import Misconfigured
 from recollect.storage.database import Connection, Database
 
 PREFIX = "giant_"
@@ -52,7 +53,7 @@ async def create(
 
     Two builds on one table wait for each other, and PostgreSQL ends one of them as a deadlock: that one tries again.
     """
-    async with database.alone() as connection:
+    async with database.owner.alone() as connection:
         statement = await connection.fetchval(_DEFINITION, name, dimensions, namespace, model, owner, watermark)
         for pause in _PAUSES:
             try:
@@ -65,18 +66,24 @@ async def create(
 
 
 async def _build(connection: Connection, statement: str) -> None:
-    await connection.execute(statement, timeout=_BUILD_SECONDS)
+    try:
+        await connection.execute(statement, timeout=_BUILD_SECONDS)
+    except asyncpg.InsufficientPrivilegeError as problem:
+        raise Misconfigured(
+            f"A vector index cannot be built or dropped: {problem.args[0]}. Set RECOLLECT_DATABASE_OWNER_URL to the "
+            "address with the role that owns the tables, at least in one process."
+        ) from problem
 
 
 async def drop(database: Database, name: str) -> None:
     """Remove an index that is no longer used."""
-    async with database.alone() as connection:
+    async with database.owner.alone() as connection:
         await _build(connection, await connection.fetchval(_DROP, name))
 
 
 async def drop_unfinished(database: Database) -> int:
     """Remove what builders that were killed left behind."""
-    async with database.unscoped() as connection:
+    async with database.owner.unscoped() as connection:
         names = [row["relname"] for row in await connection.fetch(_UNFINISHED, PREFIX)]
     for name in names:
         await drop(database, name)
@@ -85,11 +92,11 @@ async def drop_unfinished(database: Database) -> int:
 
 async def count(database: Database) -> int:
     """How many there are in the database."""
-    async with database.unscoped() as connection:
+    async with database.owner.unscoped() as connection:
         return int(await connection.fetchval(_COUNT, PREFIX))
 
 
 async def exists(database: Database, name: str) -> bool:
     """Whether an index of this name is there and can be used."""
-    async with database.unscoped() as connection:
+    async with database.owner.unscoped() as connection:
         return bool(await connection.fetchval(_EXISTS, name))

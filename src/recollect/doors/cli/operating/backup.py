@@ -24,7 +24,7 @@ async def back_up(path: Path, overwrite: bool) -> None:
     with told(settings):
         async with connected(settings) as database:
             with _progress("Backing up") as progress:
-                manifest = await backup.back_up(database, path, overwrite=overwrite, progress=progress)
+                manifest = await backup.back_up(database.owner, path, overwrite=overwrite, progress=progress)
     kilobytes = (await tasks.in_thread(path.stat)).st_size / 1e3
     size = f"{kilobytes:,.0f} kB" if kilobytes < 1000 else f"{kilobytes / 1e3:,.1f} MB"
     echo(f"Wrote {_contents(manifest)} to {path}, {size}. Protect it like the database itself.")
@@ -37,7 +37,7 @@ async def restore(path: Path) -> None:
     with told(settings):
         async with connected(settings) as database:
             with _progress("Restoring") as progress:
-                restored = await restoring.restore(database, path, progress)
+                restored = await restoring.restore(database.owner, path, progress)
     echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
     if restored.with_giants:
         echo("All data is restored. Building the indexes of large owners; until then their searches are slow.")

@@ -5,7 +5,7 @@ from recollect.doors.cli.one_command import command, told
 from recollect.doors.cli.printing import echo
 from recollect.errors import Invalid
 from recollect.storage import citus, migrate
-from recollect.storage.opening import connected, up_to_date
+from recollect.storage.opening import connected, migrated, up_to_date
 
 
 @command
@@ -17,7 +17,7 @@ async def run(distribute: bool, shards: int | None) -> None:
     with told(settings):
         async with connected(settings) as database:
             if distribute:
-                versions = await migrate.migrate(database)
+                versions = await migrated(database)
                 chosen = shards or citus.SHARDS
                 cluster = await citus.distribute(database, chosen, lambda table: echo(f"Distributed {table}."))
                 echo(f"Distributed by namespace: {cluster.shards} shards on {len(cluster.workers)} worker(s).")

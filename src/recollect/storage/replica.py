@@ -1,0 +1,78 @@
+"""A standby server that answers searches, and never with less than was committed when a search began."""
+
+import asyncio
+import logging
+import time
+
+from recollect.errors import Misconfigured, RecollectError, Unavailable
+from recollect.storage.database import Database
+
+# How long a search may wait for the standby to catch up, in all, before the primary answers it.
+PATIENCE_SECONDS = (0.0, 0.002, 0.004, 0.008, 0.016)
+
+# Before a standby that failed is asked again.
+AWAY_SECONDS = 5.0
+
+# What has been acknowledged lies before this, on the primary. Only with asynchronous commits may it not be flushed yet.
+_POSITION = """
+select (
+    case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn()
+    else pg_current_wal_flush_lsn() end
+)::text
+"""
+_HAS_REACHED = "select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= $1::text::pg_lsn"
+_ORIGIN = "select system_identifier, pg_is_in_recovery() as is_standby from pg_control_system()"
+
+_log = logging.getLogger(__name__)
+
+
+class Standby:
+    """A physical copy of the primary that streams its changes; it is asked only while it has all of them."""
+
+    def __init__(self, primary: Database, copy: Database) -> None:
+        self._primary = primary
+        self._copy = copy
+        self._away_until = 0.0
+        self._is_checked = False
+
+    async def try_out(self) -> None:
+        """Refuse a server that is not a standby of the primary; one that does not answer yet may do so later."""
+        try:
+            await self._check()
+        except Unavailable as problem:
+            self.failed(problem)
+
+    async def current(self) -> Database | None:
+        """The standby, if it has everything that is committed now; None if the primary must answer."""
+        if time.monotonic() < self._away_until:
+            return None
+        async with self._primary.alone() as connection:
+            position = await connection.fetchval(_POSITION)
+        try:
+            if not self._is_checked:
+                await self._check()
+            for pause in PATIENCE_SECONDS:
+                await asyncio.sleep(pause)
+                async with self._copy.alone() as connection:
+                    if await connection.fetchval(_HAS_REACHED, position):
+                        return self._copy
+        except (Unavailable, Misconfigured) as problem:
+            self.failed(problem)
+        return None
+
+    async def _check(self) -> None:
+        async with self._primary.alone() as connection:
+            origin = await connection.fetchval(_ORIGIN)
+        async with self._copy.alone() as connection:
+            row = await connection.fetchrow(_ORIGIN)
+        assert row is not None
+        if row["system_identifier"] != origin or not row["is_standby"]:
+            raise Misconfigured(
+                "RECOLLECT_DATABASE_READ_URL is not a streaming standby of the server of RECOLLECT_DATABASE_URL"
+            )
+        self._is_checked = True
+
+    def failed(self, problem: RecollectError) -> None:
+        """Leave it alone for a while."""
+        self._away_until = time.monotonic() + AWAY_SECONDS
+        _log.warning("The read replica does not answer; the primary answers for it: %s", problem)
