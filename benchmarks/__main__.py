@@ -9,7 +9,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from benchmarks import agent, graph, hybrid, large_bodies, mcp, page, recall, rest, spine, startup, summaries
+from benchmarks import (
+    agent,
+    graph,
+    hybrid,
+    large_bodies,
+    mcp,
+    namespaces,
+    page,
+    recall,
+    rest,
+    spine,
+    startup,
+    summaries,
+)
 from benchmarks.report import Report
 from recollect import Settings
 from recollect.storage import migrate
@@ -42,6 +55,7 @@ def benchmarks(corpora: Sequence[Path]) -> dict[str, Benchmark]:
         "mcp": mcp.run,
         "rest": rest.run,
         "large_bodies": large_bodies.run,
+        "namespaces": namespaces.run,
         SUMMARIES: on_corpora,
     }
 

@@ -21,6 +21,17 @@ _TABLES = """
 select c.relname as name, c.oid::regclass::text as quoted,
        array_agg(a.attname::text order by a.attnum) as columns,
        format('select %s from %s', string_agg(quote_ident(a.attname), ', ' order by a.attnum), c.oid::regclass) as rows,
+       format(
+           'create function pg_temp.%1$I (namespaces text[]) returns setof %2$s language plpgsql as $$ '
+           || 'declare each text; begin foreach each in array namespaces loop '
+           || 'perform set_config(''recollect.namespace'', each, true); '
+           || 'return query select * from %2$s where namespace = each; end loop; end $$',
+           'rows_of_' || c.relname, c.oid::regclass
+       ) as reader,
+       format(
+           'select %s from pg_temp.%I ($1)',
+           string_agg(quote_ident(a.attname), ', ' order by a.attnum), 'rows_of_' || c.relname
+       ) as read,
        format('select exists (select 1 from %s)', c.oid::regclass) as has_rows,
        case when $2 then format('select distinct namespace from %s', c.oid::regclass) else format(
            'with recursive names as ('
@@ -63,6 +74,10 @@ class Table:
     quoted: str
     columns: list[str]
     rows: str
+    reader: str
+    """Makes a function, gone with the session, that reads several namespaces, one after the other."""
+    read: str
+    """Calls it."""
     has_rows: str
     namespaces: str
     forced: bool

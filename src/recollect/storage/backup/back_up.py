@@ -1,7 +1,9 @@
 """Backs up every table of every namespace as they were at one moment, while others go on writing."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence, Set
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -10,8 +12,8 @@ import asyncpg
 
 from recollect import checks
 from recollect.errors import NotFound, Unavailable
-from recollect.storage import catalogue, migrate
-from recollect.storage.backup.file import FORMAT, BackupWriter, Counter, Manifest, TableEntry, writing
+from recollect.storage import catalogue, migrate, statistics
+from recollect.storage.backup.file import FORMAT, Counter, Manifest, TableWriter, writing
 from recollect.storage.catalogue import Table
 from recollect.storage.database import Connection, Database, set_local_namespace
 
@@ -25,6 +27,11 @@ LOCK_PAUSE_SECONDS = 0.5
 
 # A table may be large, and asyncpg knows no "for ever".
 TABLE_SECONDS = 7 * 24 * 3600.0
+
+# Rows of one namespace in the table that has the most; so many namespaces below it are copied with one statement.
+LARGE_NAMESPACE = 20_000
+NAMESPACES_AT_ONCE = 200
+_EVERYWHERE = "passage_words"
 
 # What a value looks like as text must not depend on the server's or the role's settings.
 _PLAIN_TEXT = """
@@ -43,16 +50,21 @@ async def back_up(
     versions = await migrate.check_server(database)
     made_at = datetime.now(UTC)
     with writing(path, overwrite=overwrite) as file:
-        async with database.alone() as connection, connection.transaction(isolation="repeatable_read"):
+        large = None
+        if not database.distributed:
+            large = set(await statistics.frequent_values(database, _EVERYWHERE, "namespace", LARGE_NAMESPACE))
+        async with database.alone() as connection, _snapshot(connection):
             await connection.execute(_PLAIN_TEXT)
             schema_version = await connection.fetchval("select max(version) from recollect_migrations")
             tables = await catalogue.tables(connection, distributed=database.distributed)
             # All of them first: from here on we hold locks that block no one, and need no others.
             namespaces = {table.name: await _namespaces(connection, table) for table in tables if table.guarded}
             total = sum(table.estimate for table in tables)
-            entries = [
-                await _copy(connection, file, table, namespaces.get(table.name), progress, total) for table in tables
-            ]
+            entries = []
+            for table in tables:
+                with file.table(table.name) as rows:
+                    await _copy(connection, table, namespaces.get(table.name), large, _Told(rows, progress, total))
+                    entries.append(rows.entry(table.name, table.columns))
             # Read last: an id may have been given out since, but none that is in the backup is higher.
             counters = await catalogue.counters(connection, tables)
         manifest = Manifest(
@@ -92,26 +104,50 @@ async def _namespaces(connection: Connection, table: Table) -> list[str]:
     )
 
 
+@asynccontextmanager
+async def _snapshot(connection: Connection) -> AsyncIterator[None]:
+    """What was committed at one moment. It ends with a rollback: nothing that is made meanwhile is to stay."""
+    snapshot = connection.transaction(isolation="repeatable_read")
+    await snapshot.start()
+    try:
+        yield
+    finally:
+        await snapshot.rollback()
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Takes rows as they come, and tells how many they were."""
+
+    rows: TableWriter
+    progress: Progress | None
+    total: int
+
+    async def __call__(self, data: bytes) -> None:
+        written = self.rows.write(data)
+        if self.progress is not None:
+            self.progress(written, self.total)
+
+
 async def _copy(
-    connection: Connection,
-    file: BackupWriter,
-    table: Table,
-    namespaces: list[str] | None,
-    progress: Progress | None,
-    total: int,
-) -> TableEntry:
-    with file.table(table.name) as rows:
+    connection: Connection, table: Table, namespaces: Sequence[str] | None, large: Set[str] | None, take: _Told
+) -> None:
+    """All rows at once where nothing hides them. Row-level security shows those of one namespace at a time.
 
-        async def take(data: bytes) -> None:
-            written = rows.write(data)
-            if progress is not None:
-                progress(written, total)
-
-        if namespaces is None:
-            await connection.copy_from_query(table.rows, output=take, timeout=TABLE_SECONDS)
-        # Row-level security shows one namespace at a time.
+    A function steps through many small namespaces: one round trip each would take minutes for a hundred thousand. What
+    it returns is kept by the server until it is done, so large ones come by themselves; those of a cluster, too, whose
+    workers hear of a namespace only by a statement.
+    """
+    if namespaces is None:
+        await connection.copy_from_query(table.rows, output=take, timeout=TABLE_SECONDS)
+        return
+    together = [] if large is None else [name for name in namespaces if name not in large]
+    for namespace in sorted({*namespaces} - {*together}):
+        await set_local_namespace(connection, checks.namespace(namespace))
         query = f"{table.rows} where namespace = $1"
-        for namespace in namespaces or ():
-            await set_local_namespace(connection, checks.namespace(namespace))
-            await connection.copy_from_query(query, namespace, output=take, timeout=TABLE_SECONDS)
-        return rows.entry(table.name, table.columns)
+        await connection.copy_from_query(query, namespace, output=take, timeout=TABLE_SECONDS)
+    if together:
+        await connection.execute(table.reader)
+    for first in range(0, len(together), NAMESPACES_AT_ONCE):
+        some = together[first : first + NAMESPACES_AT_ONCE]
+        await connection.copy_from_query(table.read, some, output=take, timeout=TABLE_SECONDS)
