@@ -18,13 +18,14 @@ Strategy = Literal["sliding_window", "token_threshold"]
 
 SUMMARY, SYSTEM = "summary", "system"
 
+# Of a summary among the rows of a window.
+_SUMMARY_PLACE = 2
+
 
 class _Sql(Queries, file="windows.sql"):
-    config: Query
     configure: Query
     start: Query
-    messages: Query
-    pinned: Query
+    read: Query
     lock: Query
     part: Query
     summarise: Query
@@ -84,6 +85,13 @@ class WindowMessage(NamedTuple):
         return cls(message_id, role, content, metadata, at, estimate_tokens(content), compacted, pinned)
 
 
+class Window(NamedTuple):
+    """What a session sets, and what is before an agent."""
+
+    config: WindowConfig
+    messages: list[WindowMessage]
+
+
 def is_pinned(role: str, metadata: object, *, is_first: bool) -> bool:
     """Whether a summary never takes the place of a message: what the system said first, or asked to keep."""
     return role == SYSTEM and (is_first or (isinstance(metadata, dict) and metadata.get("pinned") is True))
@@ -91,11 +99,6 @@ def is_pinned(role: str, metadata: object, *, is_first: bool) -> bool:
 
 class Windows:
     """Reads and moves windows over the log; messages that a window has passed stay in the log."""
-
-    async def config(self, db: Statements, session_id: str) -> WindowConfig:
-        """What a session sets for itself: nothing, if it does not exist."""
-        row = await db.first(_Sql.config, session_id=session_id)
-        return WindowConfig() if row is None else WindowConfig(*row)
 
     async def configure(self, tx: Transaction, session_id: str, owner_if_new: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""
@@ -108,21 +111,23 @@ class Windows:
             max_tokens=config.max_tokens,
         )
 
-    async def messages(self, db: Statements, session_id: str, limit: int | None) -> list[WindowMessage]:
+    async def read(
+        self, db: Statements, session_id: str, limit: int | None, strategy: Strategy | None = None
+    ) -> Window:
         """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
-        A compaction between the two statements does no harm: the messages behind the older start are still there.
+        With a strategy, which holds if the session has none of its own, the limit is for sliding windows, and only if
+        the session sets none; others are read whole.
         """
-        start = await db.first(_Sql.start, session_id=session_id)
-        if start is None:
-            return []
-        rows = await db.all(_Sql.messages, session_id=session_id, start=start["window_start"], limit=limit)
-        found = await in_steps(map(_message, reversed(rows)))
-        if start["id"] is None or (limit is not None and len(found) >= limit):
-            return found
-        pinned = await db.all(_Sql.pinned, session_id=session_id, start=start["window_start"])
-        whole = [*map(_message, pinned), _windowed(SUMMARY, start, compacted=True), *found]
-        return whole if limit is None else whole[-limit:]
+        rows = await db.all(_Sql.read, session_id=session_id, limit=limit, strategy=strategy)
+        if not rows:
+            return Window(WindowConfig(), [])
+        session = rows[0]
+        messages = await in_steps(map(_message, rows[1:] if session["most"] is None else rows[1:][-session["most"] :]))
+        return Window(
+            WindowConfig(session["window_strategy"], session["window_max_messages"], session["window_max_tokens"]),
+            messages,
+        )
 
     async def replace(
         self, tx: Transaction, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
@@ -173,11 +178,12 @@ class Windows:
 
 
 def _message(row: Any) -> WindowMessage:
-    pinned = is_pinned(row["role"], row["metadata"], is_first=row["position"] == 0)
-    return _windowed(row["role"], row, pinned=pinned)
-
-
-def _windowed(role: str, row: Any, *, compacted: bool = False, pinned: bool = False) -> WindowMessage:
     return WindowMessage.of(
-        row["id"], role, row["content"], row["metadata"], row["created_at"], compacted, pinned=pinned
+        row["id"],
+        row["role"],
+        row["content"],
+        row["metadata"],
+        row["created_at"],
+        compacted=row["place"] == _SUMMARY_PLACE,
+        pinned=is_pinned(row["role"], row["metadata"], is_first=row["position"] == 0),
     )

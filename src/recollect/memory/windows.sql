@@ -1,8 +1,3 @@
--- config
--- What a session sets for its own window.
-select window_strategy, window_max_messages, window_max_tokens from sessions
-where namespace = :namespace and id = :session_id;
-
 -- configure
 -- All of it anew; a session that does not exist, or is being deleted, begins with it.
 insert into sessions (namespace, id, user_id, window_strategy, window_max_messages, window_max_tokens)
@@ -21,24 +16,50 @@ left join summaries
       and summaries.until = sessions.window_start
 where sessions.namespace = :namespace and sessions.id = :session_id;
 
--- messages
--- The last messages of a window, newest first.
-select id, position, role, content, metadata, created_at
-from messages
-where namespace = :namespace and session_id = :session_id and position >= :start
-order by position desc
-limit :limit::bigint;
-
--- pinned
--- What the system said first, or asked to keep, before the start of a window.
-select id, position, role, content, metadata, created_at
-from messages
-where namespace = :namespace
-  and session_id = :session_id
-  and position < :start
-  and role = 'system'
-  and (position = 0 or metadata @> '{"pinned": true}')
-order by position;
+-- read
+-- A window: its session, what is pinned, the summary of all before, and its last messages, oldest first.
+with session as (
+    select window_start, window_strategy, window_max_messages, window_max_tokens,
+           case
+               when :strategy::text is null then :limit::bigint
+               when coalesce(window_strategy, :strategy) = 'sliding_window' then coalesce(window_max_messages, :limit)
+           end as most
+    from sessions
+    where namespace = :namespace and id = :session_id
+),
+summary as (
+    select summaries.id, summaries.content, summaries.metadata, summaries.created_at
+    from summaries
+    join session on session.window_start = summaries.until
+    where summaries.namespace = :namespace and summaries.session_id = :session_id
+),
+pinned as (
+    select messages.id, messages.position, messages.role, messages.content, messages.metadata, messages.created_at
+    from messages
+    join session on messages.position < session.window_start
+    where messages.namespace = :namespace
+      and messages.session_id = :session_id
+      and messages.role = 'system'
+      and (messages.position = 0 or messages.metadata @> '{"pinned": true}')
+      and exists (select 1 from summary)
+),
+last as (
+    select id, position, role, content, metadata, created_at
+    from messages
+    where namespace = :namespace and session_id = :session_id and position >= (select window_start from session)
+    order by position desc
+    limit (select most from session)
+)
+select 0 as place, null::bigint as position, null::uuid as id, null as role, null as content, null::jsonb as metadata,
+       null::timestamptz as created_at, window_strategy, window_max_messages, window_max_tokens, most
+from session
+union all
+select 1, position, id, role, content, metadata, created_at, null, null, null, null from pinned
+union all
+select 2, null, id, 'summary', content, metadata, created_at, null, null, null, null from summary
+union all
+select 3, position, id, role, content, metadata, created_at, null, null, null, null from last
+order by place, position;
 
 -- lock
 -- One change of a window at a time, and no new message while it lasts.

@@ -73,14 +73,11 @@ class ContextWindow:
     async def context(self, namespace: str, session_id: str) -> Context:
         """The messages that the session's strategy leaves; a window over its threshold is compacted until it fits."""
         checks.identifier(session_id, "session_id")
-        own = await self._store.config(namespace, session_id)
-        strategy = own.strategy or self._defaults.strategy
-        if strategy == "sliding_window":
-            limit = own.max_messages or self._defaults.max_messages
-            return Context(await self._store.messages(namespace, session_id, limit), strategy)
-        max_tokens = own.max_tokens or self._defaults.max_tokens
-        messages = await self._store.messages(namespace, session_id, None)
-        if not to_compact(messages, max_tokens):
+        defaults = self._defaults
+        own, messages = await self._store.window(namespace, session_id, defaults.strategy, defaults.max_messages)
+        strategy = own.strategy or defaults.strategy
+        max_tokens = own.max_tokens or defaults.max_tokens
+        if strategy == "sliding_window" or not to_compact(messages, max_tokens):
             return Context(messages, strategy)
         # Readers of one process who come at the same time share one summary; others find it in the store.
         async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):

@@ -13,7 +13,7 @@ from recollect.flows.forgetting.removal import Removal
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import NewMessage
-from recollect.memory.windows import WindowConfig, WindowMessage, is_pinned
+from recollect.memory.windows import Strategy, Window, WindowConfig, WindowMessage, is_pinned
 from recollect.steps import in_steps
 from recollect.storage.database import Database
 
@@ -35,8 +35,8 @@ class WindowStore(Protocol):
     ) -> bool:
         """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
 
-    async def config(self, namespace: str, session_id: str) -> WindowConfig:
-        """What a session sets for itself."""
+    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
+        """What a session sets, and its messages: the last ones if it slides, all otherwise. It may set neither."""
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""
@@ -78,7 +78,7 @@ class LogWindows:
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """From the start of the window on."""
         async with self._database.reading(namespace) as db:
-            return await self._capabilities.windows.messages(db, session_id, limit)
+            return (await self._capabilities.windows.read(db, session_id, limit)).messages
 
     async def replace(
         self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
@@ -87,10 +87,10 @@ class LogWindows:
         async with self._database.transaction(namespace) as tx:
             return await self._capabilities.windows.replace(tx, session_id, part, summary)
 
-    async def config(self, namespace: str, session_id: str) -> WindowConfig:
-        """From the session's row."""
+    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
+        """In one round trip."""
         async with self._database.reading(namespace) as db:
-            return await self._capabilities.windows.config(db, session_id)
+            return await self._capabilities.windows.read(db, session_id, max_messages, strategy)
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
@@ -158,10 +158,13 @@ class BufferedWindows:
         kept = [_item(message) for message in part if message.pinned]
         return await self._buffers.replace(namespace, session_id, ids, _item(summary), kept)
 
-    async def config(self, namespace: str, session_id: str) -> WindowConfig:
-        """From the buffer's note."""
+    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
+        """What it sets is in the buffer's note."""
         note = await self._buffers.note(namespace, session_id)
-        return WindowConfig() if note is None else WindowConfig(**json.loads(note))
+        config = WindowConfig() if note is None else WindowConfig(**json.loads(note))
+        slides = (config.strategy or strategy) == "sliding_window"
+        limit = (config.max_messages or max_messages) if slides else None
+        return Window(config, await self.messages(namespace, session_id, limit))
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """In the buffer's note."""

@@ -112,6 +112,10 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
             yield Finding("note", "schema", text)
             return
         yield Finding("ok", "schema", f"version {migrate.migrations()[-1].version}")
+        if database.replica is not None and await database.replica.current() is None:
+            yield Finding("note", "replica", "does not answer or has fallen behind; the primary answers searches")
+        elif database.replica is not None:
+            yield Finding("ok", "replica", "has everything that is committed, and answers searches")
         if (cluster := await citus.inspect(database)) is not None:
             yield _cluster(cluster)
         async with aclosing(_examine_namespace(database, settings)) as findings:
