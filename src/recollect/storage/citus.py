@@ -97,16 +97,38 @@ join pg_stats on pg_stats.tablename = c.relname
 cross join unnest(most_common_vals::text::text[], most_common_freqs) as common (value, share)
 where s.logicalrelid = %1$L::regclass and pg_stats.attname = %2$L and share * c.reltuples > %3$s
 """
-# Of one shard at a time, which the server names; on a shard each is one index probe, as where nothing is distributed.
+# One statement for all shards of a worker, which the server names; on each, a namespace is one index probe, as where
+# nothing is distributed.
 _NAMESPACES = """
-with recursive found (namespace) as (
-    (select namespace from %1$s order by namespace limit 1)
-    union all
-    select (select t.namespace from %1$s t where t.namespace > found.namespace order by t.namespace limit 1)
-    from found
-    where found.namespace is not null
+(
+    with recursive found (namespace) as (
+        (select namespace from %1$s order by namespace limit 1)
+        union all
+        select (select t.namespace from %1$s t where t.namespace > found.namespace order by t.namespace limit 1)
+        from found
+        where found.namespace is not null
+    )
+    select namespace from found where namespace is not null
 )
-select coalesce(json_agg(namespace), '[]') from found where namespace is not null
+"""
+_ASK_ABOUT_SHARDS = """
+select answer.result
+from (
+    select array_agg(nodename) as names, array_agg(nodeport) as ports, array_agg(command) as commands
+    from (
+        select n.nodename, n.nodeport,
+               'select coalesce(json_agg(namespace), ''[]'') from ('
+               || string_agg(format($2, shard_name(s.logicalrelid, s.shardid)), ' union all ')
+               || ') as found' as command
+        from pg_dist_shard s
+        join pg_dist_placement p on p.shardid = s.shardid
+        join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+        where s.logicalrelid = $1::text::regclass
+        group by n.nodename, n.nodeport
+    ) as of_workers
+) as workers
+cross join master_run_on_worker(names, ports, commands, true) as answer
+where answer.success
 """
 
 
@@ -194,6 +216,7 @@ async def distribute(database: Database, shards: int, on_table: Callable[[str], 
             for name in await _unset(connection):
                 await connection.execute(await connection.fetchval(_SETTING, name, ROLE_SETTINGS[name]))
     await _distribute(database.owner, shards, on_table)
+    database.distributed = database.owner.distributed = True
     return await _usable(database.owner)
 
 
@@ -304,11 +327,9 @@ async def frequent_values(connection: Connection, table: str, column: str, more_
 
 
 async def namespaces(connection: Connection, table: str) -> list[str]:
-    """Who has rows in a table, on the shards that answer: those of a worker that is away wait for it."""
-    query = "select result from run_command_on_shards($1::text::regclass, $2) where success"
-    return sorted(
-        name for row in await connection.fetch(query, table, _NAMESPACES) for name in json.loads(row["result"])
-    )
+    """Who has rows in a table, on the workers that answer: those of a worker that is away wait for it."""
+    rows = await connection.fetch(_ASK_ABOUT_SHARDS, table, _NAMESPACES)
+    return sorted(name for row in rows for name in json.loads(row["result"]))
 
 
 async def _ask_workers(connection: Connection, command: str) -> list[Any]:

@@ -76,19 +76,18 @@ async def _opened(settings: Settings, target: Mapping[str, Any], resources: Asyn
 
 
 async def up_to_date(database: Database) -> ServerVersions:
-    """Bring a database to the schema of this code, also where its tables are distributed."""
+    """Bring a database to the schema of this code, distributed where it is, and with the rights that roles need."""
     versions = await migrated(database)
     if database.distributed:
         await citus.finish(database)
+    await roles.settle(database)
     return versions
 
 
 async def migrated(database: Database) -> ServerVersions:
-    """Apply pending migrations, and give the roles the rights they need."""
+    """Apply pending migrations, as the role that owns the tables."""
     await roles.check(database)
-    versions = await migrate(database.owner)
-    await roles.settle(database)
-    return versions
+    return await migrate(database.owner)
 
 
 class _Taking:

@@ -12,6 +12,19 @@ from pg_class
 where oid = to_regclass('recollect_migrations')
 """
 
+# The workers of a cluster have counters of their own, which a grant on the coordinator does not reach.
+_COUNTERS = """
+select format(
+           'select bool_and(has_sequence_privilege(%L, name, ''usage'')) from unnest(%L::text[]) as counter (name)',
+           $2::text, array_agg(s.name)
+       ) as asking,
+       format('grant usage on sequence %s to %I', string_agg(s.name, ', '), $2) as granting
+from pg_class c
+join pg_attribute a on a.attrelid = c.oid and a.attidentity <> ''
+cross join pg_get_serial_sequence(c.oid::regclass::text, a.attname) as s (name)
+where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[])
+"""
+
 # What a role that owns nothing lacks, and whom the policies must bind; the server quotes the names.
 _CHANGES = """
 with ours as (
@@ -69,17 +82,32 @@ async def settle(database: Database) -> None:
         is_separate = not await connection.fetchval(
             "select pg_has_role($1::text, $2::text, 'usage')", role, owner["name"]
         )
-        if not await _changes(connection, role, is_separate=is_separate):
-            return
-        if not owner["is_ours"]:
-            raise _without_rights(role, owner["name"])
+        if await _changes(connection, role, is_separate=is_separate):
+            if not owner["is_ours"]:
+                raise _without_rights(role, owner["name"])
+            await _change(database, connection, role, is_separate=is_separate)
+        if database.distributed and is_separate and owner["is_ours"]:
+            await _grant_counters(connection, role)
+
+
+async def _change(database: Database, connection: Connection, role: str, *, is_separate: bool) -> None:
+    await take_turns(connection)
+    if database.distributed:
+        # One connection to a worker, or the changes would wait for each other.
+        await connection.execute("set local citus.multi_shard_modify_mode = 'sequential'")
+    # Asked again: another process may have made them while we waited.
+    for statement in await _changes(connection, role, is_separate=is_separate):
+        await connection.execute(statement, timeout=MIGRATION_SECONDS)
+
+
+async def _grant_counters(connection: Connection, role: str) -> None:
+    """On every worker that answers; one that is new has none of these rights yet."""
+    counters = await connection.fetchrow(_COUNTERS, catalogue.names(), role)
+    assert counters is not None
+    ask = "select result from run_command_on_workers($1) where success"
+    if any(row["result"] != "t" for row in await connection.fetch(ask, counters["asking"])):
         await take_turns(connection)
-        if database.distributed:
-            # One connection to a worker, or the changes would wait for each other.
-            await connection.execute("set local citus.multi_shard_modify_mode = 'sequential'")
-        # Asked again: another process may have made them while we waited.
-        for statement in await _changes(connection, role, is_separate=is_separate):
-            await connection.execute(statement, timeout=MIGRATION_SECONDS)
+        await connection.execute(ask, counters["granting"])
 
 
 def _without_rights(role: str, owner: str) -> Misconfigured:

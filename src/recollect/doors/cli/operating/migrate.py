@@ -4,7 +4,7 @@ from recollect import settings as environment
 from recollect.doors.cli.one_command import command, told
 from recollect.doors.cli.printing import echo
 from recollect.errors import Invalid
-from recollect.storage import citus, migrate
+from recollect.storage import citus, migrate, roles
 from recollect.storage.opening import connected, migrated, up_to_date
 
 
@@ -20,6 +20,7 @@ async def run(distribute: bool, shards: int | None) -> None:
                 versions = await migrated(database)
                 chosen = shards or citus.SHARDS
                 cluster = await citus.distribute(database, chosen, lambda table: echo(f"Distributed {table}."))
+                await roles.settle(database)
                 echo(f"Distributed by namespace: {cluster.shards} shards on {len(cluster.workers)} worker(s).")
             else:
                 versions = await up_to_date(database)
