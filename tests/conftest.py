@@ -28,7 +28,7 @@ from tests.storage.databases import connect, empty_database, url
 from tests.waiting import wait_until
 
 _HOME = "RECOLLECT_TEST_HOME"
-# The tests' databases are on this Citus cluster instead, in transaction mode: CONTRIBUTING.md says what it needs.
+# The tests' databases are on this Citus cluster instead: CONTRIBUTING.md says what it needs.
 _CITUS = "RECOLLECT_TEST_CITUS_URL"
 _LONGEST = ("tests/linear/", "tests/programs/", "tests/durability/")
 
@@ -98,8 +98,6 @@ def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(params=["session", "transaction"])
 def pooling(request: pytest.FixtureRequest) -> Literal["session", "transaction"]:
     """Everything runs with connections of our own and as behind a transaction pooler."""
-    if _CITUS in os.environ and request.param == "session":
-        pytest.skip("distributed tables need transaction pooling")
     return cast(Literal["session", "transaction"], request.param)
 
 
@@ -133,7 +131,7 @@ def _distributed(address: str) -> str:
     """A database of the cluster, with its tables on the workers."""
 
     async def distribute() -> None:
-        database = await Database.open({"dsn": address}, pooling="transaction")
+        database = await Database.open({"dsn": address})
         await migrate(database)
         await citus.distribute(database, citus.SHARDS, lambda table: None)
         await database.close()
@@ -160,7 +158,7 @@ def settings(
     """
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
-    monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", "transaction" if _CITUS in os.environ else pooling)
+    monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)
     if _CITUS in os.environ:
         monkeypatch.setenv("RECOLLECT_DATABASE_URL", _distributed(os.environ[_CITUS]))
     if unindexed := request.node.get_closest_marker("unindexed"):

@@ -77,12 +77,6 @@ async def test_a_connection_without_the_setting_sees_nothing_anywhere(
 
 
 @on_a_cluster
-async def test_session_pooling_is_refused(settings: Settings) -> None:
-    with pytest.raises(Misconfigured, match="RECOLLECT_DATABASE_POOLING=transaction"):
-        await Engine.open(settings.model_copy(update={"database_pooling": "session"}))
-
-
-@on_a_cluster
 @pytest.mark.unindexed("it counts what waits")
 async def test_work_and_sizes_are_found_on_the_workers(engine: Engine, namespace: str) -> None:
     await say(engine, namespace, "Something to embed.")
@@ -95,7 +89,7 @@ async def test_work_and_sizes_are_found_on_the_workers(engine: Engine, namespace
 
 @on_a_cluster
 async def test_the_append_runs_on_the_worker_of_its_namespace(engine: Engine, raw: Connection) -> None:
-    function = await raw.fetchrow(citus._FUNCTION, citus.FUNCTION)
+    function = await raw.fetchrow(citus._FUNCTION, citus.FUNCTION, citus._FUNCTION_TEXT)
     assert function is not None
     assert function["distributed"]
 

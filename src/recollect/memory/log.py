@@ -15,6 +15,7 @@ from recollect.storage.sql import Queries, Query
 
 class _Sql(Queries, file="log.sql"):
     append: Query
+    append_on_worker: Query
     recent: Query
     recent_before: Query
     by_seq: Query
@@ -114,7 +115,8 @@ class Log:
 
         Raises Outdated, with nothing written, if a session is not as its destination says.
         """
-        rows = {row["id"]: row for row in await db.all(_Sql.append, **_values(entries))}
+        append = _Sql.append_on_worker if db.on_worker else _Sql.append
+        rows = {row["id"]: row for row in await db.all(append, **_values(entries))}
         return [
             Message(
                 row["id"],

@@ -11,6 +11,19 @@ from append_messages(
     :passage_key_ends::integer[], :passage_weights::text[]
 );
 
+-- append_on_worker
+-- The same on a cluster; the function is in storage/append_on_worker.sql.
+select id, seq, position, created_at
+from append_messages_on_worker(
+    :namespace,
+    :session_ids::text[], :session_owners::text[], :session_realms::text[], :session_sizes::bigint[],
+    :session_begins::boolean[],
+    :ids::uuid[], :message_sessions::integer[], :message_places::bigint[], :roles::text[], :speakers::text[],
+    :contents::text[], :metadatas::text[], :times::timestamptz[],
+    :passage_messages::integer[], :passage_parts::integer[], :passage_texts::text[], :passage_keys::bigint[],
+    :passage_key_ends::integer[], :passage_weights::text[]
+);
+
 -- recent
 -- The last messages of a session, newest first.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at

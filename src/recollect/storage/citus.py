@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from recollect.errors import Misconfigured, Unavailable
@@ -10,6 +11,7 @@ from recollect.storage import catalogue
 from recollect.storage.catalogue import Table
 from recollect.storage.database import Connection, Database
 from recollect.storage.migrate import MIGRATION_SECONDS, take_turns
+from recollect.storage.sql import statements
 
 SHARDS = 32
 
@@ -23,11 +25,8 @@ ON_COORDINATOR = "api_keys"
 RANGE_BITS = 48
 
 # Runs whole on the worker of its namespace.
-FUNCTION = "append_messages"
-
-NEEDS_TRANSACTION_POOLING = (
-    "Tables distributed by Citus need transaction pooling: set RECOLLECT_DATABASE_POOLING=transaction"
-)
+FUNCTION = "append_messages_on_worker"
+_FUNCTION_TEXT = Path(__file__).with_name("append_on_worker.sql").read_text(encoding="utf-8")
 
 ROLE_SETTINGS = {
     # Policies hold on the workers, which must be told the namespace.
@@ -48,7 +47,7 @@ select logicalrelid::regclass::text as name, pg_relation_size(logicalrelid) as b
 _INSTALLED = "select exists (select from pg_extension where extname = 'citus')"
 _SHARDS = "select count(*) from pg_dist_shard where logicalrelid = $1::text::regclass"
 _FUNCTION = """
-select p.oid::regprocedure::text as signature, o.distribution_argument_index is not null as distributed
+select o.distribution_argument_index is not null and strpos($2, p.prosrc) > 0 as distributed
 from pg_proc p
 left join pg_catalog.pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
 where p.proname = $1 and p.pronamespace = current_schema()::regnamespace
@@ -159,12 +158,12 @@ async def inspect(database: Database) -> Cluster | None:
         workers = {f"{row['name']}:{row['port']}": row["active"] for row in await connection.fetch(_WORKERS)}
         tables = {row["name"]: row["bytes"] for row in await connection.fetch(_DISTRIBUTED)}
         ours = [table.name for table in await catalogue.tables(connection)]
-        function = await connection.fetchrow(_FUNCTION, FUNCTION)
+        function = await connection.fetchrow(_FUNCTION, FUNCTION, _FUNCTION_TEXT)
         shards = await connection.fetchval(_SHARDS, FIRST) if FIRST in tables else 0
         unset = await _unset(connection)
         answers = await connection.fetch("select * from run_command_on_workers('select 1')") if workers else []
     undistributed = [name for name in ours if name not in tables]
-    if function is not None and not function["distributed"]:
+    if function is None or not function["distributed"]:
         undistributed.append(FUNCTION)
     unreachable = {worker: "it is disabled" for worker, active in workers.items() if not active}
     unreachable |= {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in answers if not row["success"]}
@@ -237,8 +236,6 @@ async def _usable(database: Database) -> Cluster:
         )
     for worker, reason in cluster.unreachable.items():
         raise Misconfigured(f"Worker {worker} is not usable with this role: {reason}")
-    if database.pooling != "transaction":
-        raise Misconfigured(NEEDS_TRANSACTION_POOLING)
     async with database.unscoped() as connection:
         foreign = [table.name for table in await catalogue.tables(connection) if not table.owned]
     if foreign:
@@ -272,10 +269,14 @@ async def _distribute(database: Database, shards: int, on_table: Callable[[str],
         on_table(table.name)
     async with database.unscoped() as connection:
         await take_turns(connection)
-        function = await connection.fetchrow(_FUNCTION, FUNCTION)
-        if function is not None and not function["distributed"]:
+        function = await connection.fetchrow(_FUNCTION, FUNCTION, _FUNCTION_TEXT)
+        if function is None or not function["distributed"]:
+            for statement in statements(_FUNCTION_TEXT):
+                await connection.execute(statement)
+            await connection.execute("select create_distributed_function('keep_shard_in_place(bigint)')")
+            signature = await connection.fetchval("select $1::text::regproc::regprocedure::text", FUNCTION)
             query = "select create_distributed_function($1::text::regprocedure, 'in_namespace', colocate_with => $2)"
-            await connection.execute(query, function["signature"], FIRST, timeout=MIGRATION_SECONDS)
+            await connection.execute(query, signature, FIRST, timeout=MIGRATION_SECONDS)
     # What was moved is still on the coordinator, where nothing that is forgotten later would be found.
     for table in reversed(tables):
         if table.name != ON_COORDINATOR:

@@ -23,7 +23,7 @@ CLOSE_SECONDS = 0.5
 # Stands in the place of a namespace; no namespace can have this name.
 SHARED = "*"
 
-_SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = {near:d}"
+_SEARCH_SETTINGS = "; set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = {near:d}"
 
 NEAR = 200
 """How many rows an HNSW index brings at most, unless a search says otherwise."""
@@ -31,7 +31,7 @@ MAX_NEAR = 1000
 """The most that it can bring."""
 
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
-_SNAPSHOT_SETTINGS = """
+_SNAPSHOT_SETTINGS = """;
 set transaction isolation level repeatable read, read only;
 set local plan_cache_mode = force_custom_plan; set local timezone = 'UTC'; set local bytea_output = 'hex';
 set local extra_float_digits = 3; set local idle_in_transaction_session_timeout = 0
@@ -58,11 +58,13 @@ class Connection(asyncpg.Connection):
 class Statements:
     """Runs named statements for one namespace, which is always the first parameter."""
 
-    __slots__ = ("_connection", "namespace")
+    __slots__ = ("_connection", "namespace", "on_worker")
 
-    def __init__(self, connection: Connection, namespace: str) -> None:
+    def __init__(self, connection: Connection, namespace: str, *, on_worker: bool = False) -> None:
         self._connection = connection
         self.namespace = namespace
+        # Whether a call may be handed to the worker of a cluster that has the namespace.
+        self.on_worker = on_worker
 
     async def all(self, query: Query, /, **values: object) -> list[asyncpg.Record]:
         """Every row."""
@@ -171,32 +173,38 @@ class Database:
             yield transaction
 
     @asynccontextmanager
-    async def _transaction(self, namespace: str) -> AsyncIterator[Transaction]:
+    async def _transaction(self, namespace: str, settings: str = "") -> AsyncIterator[Transaction]:
+        """Begins in one round trip, with the settings that hold until its end."""
         async with self._connection() as connection:
-            if self.pooling == "session":
+            if self._sets_namespace_each_time:
+                # SET takes no parameters, and it must be SET: Citus hands only that on. The name is checked.
+                settings = f"{settings}; set local recollect.namespace = '{namespace}'"
+            else:
                 await _remember_namespace(connection, namespace)
-            transaction = connection.transaction()
-            with translated("begin"):
-                await transaction.start()
             try:
-                if self.pooling == "transaction":
-                    await set_local_namespace(connection, namespace)
+                with translated("begin"):
+                    await connection.execute(f"begin{settings}")
                 yield Transaction(connection, namespace)
             except BaseException as problem:
                 try:
                     with translated("rollback"):
                         if not self._is_left_behind() and not connection.is_closed():
-                            await transaction.rollback()
+                            await connection.execute("rollback")
                 except Unavailable as failure:
                     problem.add_note(str(failure))
                 raise
             with translated("commit"):
-                await transaction.commit()
+                await connection.execute("commit")
+
+    @property
+    def _sets_namespace_each_time(self) -> bool:
+        """Whether a connection would forget its namespace, or workers behind it would not hear of it."""
+        return self.distributed or self.pooling == "transaction"
 
     @asynccontextmanager
     async def reading(self, namespace: str) -> AsyncIterator[Statements]:
         """Statements that each stand alone: one round trip where the connection is ours, a transaction otherwise."""
-        if self.pooling == "transaction":
+        if self._sets_namespace_each_time:
             async with self.transaction(namespace) as transaction:
                 yield transaction
             return
@@ -210,7 +218,7 @@ class Database:
         """For one call of a function that sets the namespace itself, and so needs no transaction around it."""
         checks.namespace(namespace)
         async with self._connection() as connection:
-            yield Statements(connection, namespace)
+            yield Statements(connection, namespace, on_worker=self.distributed)
 
     @asynccontextmanager
     async def searching(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
@@ -229,17 +237,15 @@ class Database:
     @asynccontextmanager
     async def planned(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
         """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
-        async with self.transaction(namespace) as transaction:
-            with translated("set plan mode"):
-                await transaction._connection.execute(_SEARCH_SETTINGS.format(near=near))
+        checks.namespace(namespace)
+        async with self._transaction(namespace, _SEARCH_SETTINGS.format(near=near)) as transaction:
             yield transaction
 
     @asynccontextmanager
     async def snapshot(self, namespace: str) -> AsyncIterator[Statements]:
         """Statements that all see what was there when the first of them ran, and show it in the same form anywhere."""
-        async with self.transaction(namespace) as transaction:
-            with translated("take snapshot"):
-                await transaction._connection.execute(_SNAPSHOT_SETTINGS)
+        checks.namespace(namespace)
+        async with self._transaction(namespace, _SNAPSHOT_SETTINGS) as transaction:
             yield transaction
 
     @asynccontextmanager

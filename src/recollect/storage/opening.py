@@ -35,8 +35,6 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
             options = {"connections": OWNER_CONNECTIONS, "setting": "RECOLLECT_DATABASE_OWNER_URL"}
             database.owner = await _opened(settings, {"dsn": owner.get_secret_value()}, resources, **options)
         database.distributed = database.owner.distributed = await citus.is_distributed(database)
-        if database.distributed and database.pooling != "transaction":
-            raise Misconfigured(citus.NEEDS_TRANSACTION_POOLING)
         if (copy := settings.database_read_url) is not None:
             if database.distributed:
                 raise Misconfigured("RECOLLECT_DATABASE_READ_URL cannot be used with tables distributed by Citus")
