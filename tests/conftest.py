@@ -156,6 +156,8 @@ def settings(
     unless the test does it. One with another embedding model is marked `alone`, or whichever indexer comes first would
     decide the model of its namespace, and its own would decide that of others.
     """
+    if (embedded_only := request.node.get_closest_marker("embedded")) and _CITUS in os.environ:
+        pytest.skip(f"of the embedded server: {embedded_only.args[0]}")
     monkeypatch.setenv("RECOLLECT_DATA_DIR", os.environ[_HOME])
     monkeypatch.setenv("RECOLLECT_NAMESPACE", namespace)
     monkeypatch.setenv("RECOLLECT_DATABASE_POOLING", pooling)

@@ -25,10 +25,11 @@ SECONDS = 60
 
 def environment(namespace: str) -> dict[str, str]:
     """The settings of a server in the test database."""
+    cluster = os.environ.get("RECOLLECT_TEST_CITUS_URL")
     return {
         "RECOLLECT_DATA_DIR": os.environ["RECOLLECT_TEST_HOME"],
         "RECOLLECT_NAMESPACE": namespace,
-    }
+    } | ({} if cluster is None else {"RECOLLECT_DATABASE_URL": cluster})
 
 
 class McpClient:

@@ -48,7 +48,7 @@ class Settings(BaseSettings):
         None, description="A streaming standby of the server of RECOLLECT_DATABASE_URL; it answers searches"
     )
     database_pooling: Literal["session", "transaction"] = Field(
-        "session", description="Use 'transaction' behind PgBouncer in transaction mode, a pooled endpoint or Citus"
+        "session", description="Use 'transaction' behind PgBouncer in transaction mode or a pooled endpoint"
     )
     database_connections: int = Field(
         10, ge=2, le=MAX_CONNECTIONS, description="Maximum number of connections per process"

@@ -35,6 +35,7 @@ def test_an_unknown_command_is_a_usage_error(settings: Settings) -> None:
     assert "No such command" in result.stderr
 
 
+@pytest.mark.embedded("doctor names its directory")
 def test_doctor_says_that_everything_needed_is_there(settings: Settings) -> None:
     result = run("doctor")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -63,6 +64,7 @@ def test_a_reader_who_has_read_enough_is_no_failure_worth_a_traceback(
     assert failures == []
 
 
+@pytest.mark.embedded("it has an account")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another account")
 def test_doctor_tells_root_whose_programs_can_reach_the_server(settings: Settings) -> None:
     result = run("doctor")

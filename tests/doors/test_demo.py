@@ -20,7 +20,10 @@ from tests.storage.databases import connect
 
 COLUMNS = 72
 
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.embedded("it looks into its tables"),
+]
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -53,6 +53,7 @@ def test_health_is_ok_and_the_printed_example_works(settings: Settings) -> None:
         assert process.stdout.readline() == f"Try it:  curl {url}/health\n"
 
 
+@pytest.mark.embedded("it is killed")
 def test_health_is_503_while_the_database_is_away_and_ok_again_after(
     settings: Settings,
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_port_that_is_taken_is_one_sentence(settings: Settings) -> None:
         assert f"port {port}: Address already in use" in result.stderr
 
 
+@pytest.mark.embedded("it must have no key yet")
 def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Settings) -> None:
     home = Path(tempfile.mkdtemp(prefix="recollect-serve-"))
     environment = os.environ | {"RECOLLECT_DATA_DIR": str(home)}

@@ -39,6 +39,7 @@ select c.relname as name, exists (
 ) as scoped
 from pg_class c
 where c.relkind in ('r', 'p') and c.relpersistence = 'p' and c.relnamespace = current_schema()::regnamespace
+  and c.relname !~ '_[0-9]{6}$'  -- the shards of a cluster
 order by c.relname
 """
 WORDS_WITH = Query.named(

@@ -94,9 +94,19 @@ async def store_and_back_up(place: Settings, namespace: str, path: Path) -> Mani
         return await back_up(engine.database, path)
 
 
+@pytest.mark.parametrize(("small_at_once", "large"), [(100, 2_000), (1, 2_000), (100, 0)])
 async def test_every_row_of_every_table_and_namespace_comes_back(
-    server: Lease, place: Settings, other_place: Settings, namespace: str, tmp_path: Path
+    server: Lease,
+    place: Settings,
+    other_place: Settings,
+    namespace: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small_at_once: int,
+    large: int,
 ) -> None:
+    monkeypatch.setattr(backup, "NAMESPACES_AT_ONCE", small_at_once)
+    monkeypatch.setattr(backup, "LARGE_NAMESPACE", large)
     path = tmp_path / "all.backup"
     async with opened(place) as engine:
         for name in (namespace, f"{namespace}-other"):
@@ -106,6 +116,8 @@ async def test_every_row_of_every_table_and_namespace_comes_back(
         await engine.remember.session(f"{namespace}-quiet", "empty", "ann", None, '{"tab": "\\t", "line": "a\\\\nb"}')
         await engine.remember.document(namespace, "tab\t newline\n \\N backslash\\ 名前", None, None)
         await engine.indexer.flush(namespace)
+        async with all_seeing(server, place) as raw:
+            await raw.execute("analyze")  # which namespaces are large is known from the last sample
         manifest = await back_up(engine.database, path)
     before = await contents(server, place)
     assert [name for name, rows in before.items() if not rows] == [], "a table is not filled by this test"

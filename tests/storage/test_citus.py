@@ -89,9 +89,7 @@ async def test_work_and_sizes_are_found_on_the_workers(engine: Engine, namespace
 
 @on_a_cluster
 async def test_the_append_runs_on_the_worker_of_its_namespace(engine: Engine, raw: Connection) -> None:
-    function = await raw.fetchrow(citus._FUNCTION, citus.FUNCTION, citus._FUNCTION_TEXT)
-    assert function is not None
-    assert function["distributed"]
+    assert await raw.fetchval(citus._IS_INSTALLED, [citus.FUNCTION, citus._HELPER], citus._FUNCTION_TEXT)
 
 
 @on_a_cluster

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from uuid import uuid4
 
 import asyncpg
@@ -49,7 +50,11 @@ async def raw(settings: Settings, engine: Engine) -> AsyncIterator[RawConnection
 
 
 async def content_tables(raw: RawConnection) -> list[str]:
-    rows = await raw.fetch("select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace")
+    # Without the shards of a cluster, which are seen through their tables.
+    rows = await raw.fetch(
+        "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace "
+        "and relname !~ '_[0-9]{6}$'"
+    )
     return sorted({row["relname"] for row in rows} - WITHOUT_POLICY)
 
 
@@ -99,7 +104,8 @@ async def test_no_content_table_shows_a_row_to_another_namespace(
             assert await raw.fetchval(f"select count(*) from {table}") == 0, (table, setting)
             assert await raw.fetchval(f"select count(*) from {table} where namespace = $1", namespace) == 0
             assert await raw.execute(f"delete from {table} where namespace = $1", namespace) == "DELETE 0"
-            assert await raw.execute(f"update {table} set namespace = namespace") == "UPDATE 0"
+            with suppress(asyncpg.FeatureNotSupportedError):  # Citus lets nobody do that
+                assert await raw.execute(f"update {table} set namespace = namespace") == "UPDATE 0"
     await raw.execute("select set_config('recollect.namespace', $1, false)", namespace)
     for table in set(tables) - OF_NO_TENANT:
         assert await raw.fetchval(f"select count(*) from {table}") > 0, f"{table} is not filled by this test"
@@ -112,7 +118,7 @@ async def test_a_row_cannot_be_written_into_another_namespace(
     await fill(engine, own)
     await raw.execute("select set_config('recollect.namespace', $1, false)", own)
     for table in set(await content_tables(raw)) - OF_NO_TENANT:
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.FeatureNotSupportedError)):
             await raw.execute(f"update {table} set namespace = $1", namespace)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await raw.execute("insert into sessions (namespace, id, user_id) values ($1, 's', 'u')", namespace)

@@ -35,7 +35,6 @@ class Pair:
     """A server of its own, and a standby of it."""
 
     primary: embedded.Lease
-    process: "subprocess.Popen[bytes]"
 
     def address(self, port: int | None = None, user: str | None = None) -> str:
         place = self.primary.connection
@@ -55,13 +54,13 @@ class Pair:
 def pair() -> Iterator[Pair]:
     home = Path(tempfile.mkdtemp(prefix="recollect-test-"))
     home.chmod(0o755)
-    with embedded.start(home) as lease, _standby(home, lease) as process:
-        yield Pair(lease, process)
+    with embedded.start(home) as lease, _standby(home, lease):
+        yield Pair(lease)
     shutil.rmtree(home, ignore_errors=True)
 
 
 @contextmanager
-def _standby(home: Path, lease: embedded.Lease) -> Iterator["subprocess.Popen[bytes]"]:
+def _standby(home: Path, lease: embedded.Lease) -> Iterator[None]:
     account, programs, data = account_for(home), installation() / "bin", home / "standby"
     place = lease.superuser
     where = ("-h", str(place.socket_dir), "-p", str(place.port), "-U", place.user)
@@ -81,7 +80,7 @@ def _standby(home: Path, lease: embedded.Lease) -> Iterator["subprocess.Popen[by
         asking = (programs / "pg_isready", "-h", place.socket_dir, "-p", str(PORT))
         wait_until(lambda: account.run(*asking).returncode == 0 or process.poll() is not None, "the standby answers")
         assert process.poll() is None
-        yield process
+        yield
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -141,6 +140,13 @@ async def test_the_primary_is_no_standby(pair: Pair, settings: Settings) -> None
     chosen = pair.settings(settings)
     with pytest.raises(Misconfigured, match="not a streaming standby"):
         await Engine.open(chosen.model_copy(update={"database_read_url": chosen.database_url}))
+
+
+async def test_a_malformed_address_is_refused_without_showing_its_password(pair: Pair, settings: Settings) -> None:
+    malformed = SecretStr("postgresql://u:sec/ret@host/db")
+    with pytest.raises(Misconfigured, match="RECOLLECT_DATABASE_READ_URL") as caught:
+        await Engine.open(pair.settings(settings).model_copy(update={"database_read_url": malformed}))
+    assert "sec" not in str(caught.value).replace("security", "")
 
 
 async def test_a_standby_needs_its_primary(settings: Settings) -> None:

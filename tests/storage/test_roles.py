@@ -1,5 +1,6 @@
 """Two roles: one owns the tables, the other one only works with rows, and sees those of one namespace."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from recollect.storage import vector_index
 from recollect.storage.backup.back_up import back_up
 from recollect.storage.backup.file import reading
 from recollect.storage.embedded import Lease
+from tests.commands import recollect
 from tests.storage.databases import RawConnection, connect, empty_database, url
 
 FORCED = "select relname from pg_class where relrowsecurity and relforcerowsecurity"
@@ -84,7 +86,7 @@ async def test_a_role_that_owns_nothing_stores_and_finds(roles: Roles, namespace
     assert "the kettle is blue" in await say(roles.application, namespace, "the kettle is green")
 
 
-async def test_neither_role_sees_a_row_without_a_namespace_or_of_another_one(roles: Roles, namespace: str) -> None:
+async def test_the_application_sees_only_its_namespace_and_the_owner_sees_all(roles: Roles, namespace: str) -> None:
     await say(roles.both, namespace, "the kettle is blue")
     application = await roles.raw(roles.name)
     owner = await roles.raw()
@@ -123,6 +125,21 @@ async def test_a_role_without_tables_or_rights_is_told_who_must_do_what(roles: R
         await Engine.open(roles.application)
 
 
+async def test_an_application_alone_is_not_kept_away_by_tables_that_bind_their_owner(
+    roles: Roles, namespace: str
+) -> None:
+    await say(roles.both, namespace, "the kettle is blue")
+    await say(roles.owner, namespace, "the kettle is green")
+    assert "the kettle is blue" in await say(roles.application, namespace, "the kettle is red")
+
+
+async def test_addresses_of_two_databases_are_refused(roles: Roles, settings: Settings) -> None:
+    async with empty_database(roles.server) as another:
+        elsewhere = SecretStr(url(roles.server.connection, another))
+        with pytest.raises(Misconfigured, match="must name the same database and schema"):
+            await Engine.open(roles.both.model_copy(update={"database_owner_url": elsewhere}))
+
+
 async def test_an_owner_that_owns_nothing_is_refused(roles: Roles, namespace: str) -> None:
     await say(roles.owner, namespace, "the kettle is blue")
     mixed_up = roles.chosen(url_of=roles.server.connection.user, owner=roles.name)
@@ -157,3 +174,20 @@ async def test_a_backup_by_the_owner_holds_every_namespace(roles: Roles, namespa
     with reading(tmp_path / "all.backup") as file:
         (messages,) = [table for table in file.manifest.tables if table.name == "messages"]
     assert messages.rows == 2
+
+
+async def test_a_restored_database_is_open_to_the_application(
+    roles: Roles, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(roles.both, namespace, "the kettle is blue")
+    engine = await Engine.open(roles.both)
+    await back_up(engine.database.owner, tmp_path / "all.backup")
+    await engine.close()
+    async with empty_database(roles.server) as another:
+        address, user = roles.server.connection, roles.server.connection.user
+        monkeypatch.setenv("RECOLLECT_DATABASE_URL", url(address, another, roles.name))
+        monkeypatch.setenv("RECOLLECT_DATABASE_OWNER_URL", url(address, another, user))
+        done = await asyncio.to_thread(recollect, "restore", tmp_path / "all.backup")
+        assert done.returncode == 0, done.stderr
+        alone = roles.application.model_copy(update={"database_url": SecretStr(url(address, another, roles.name))})
+        assert "the kettle is blue" in await say(alone, namespace, "the kettle is green")

@@ -116,8 +116,8 @@ class Windows:
     ) -> Window:
         """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
-        With a strategy, which holds if the session has none of its own, the limit is for sliding windows, and only if
-        the session sets none; others are read whole.
+        Strategy and limit are defaults for what the session does not set, and only a sliding window is limited. Without
+        a strategy, the limit always applies.
         """
         rows = await db.all(_Sql.read, session_id=session_id, limit=limit, strategy=strategy)
         if not rows:

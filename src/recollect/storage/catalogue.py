@@ -27,11 +27,11 @@ select c.relname as name, c.oid::regclass::text as quoted,
            || 'perform set_config(''recollect.namespace'', each, true); '
            || 'return query select * from %2$s where namespace = each; end loop; end $$',
            'rows_of_' || c.relname, c.oid::regclass
-       ) as reader,
+       ) as create_reader,
        format(
            'select %s from pg_temp.%I ($1)',
            string_agg(quote_ident(a.attname), ', ' order by a.attnum), 'rows_of_' || c.relname
-       ) as read,
+       ) as read_many,
        format('select exists (select 1 from %s)', c.oid::regclass) as has_rows,
        case when $2 then format('select distinct namespace from %s', c.oid::regclass) else format(
            'with recursive names as ('
@@ -74,9 +74,9 @@ class Table:
     quoted: str
     columns: list[str]
     rows: str
-    reader: str
+    create_reader: str
     """Makes a function, gone with the session, that reads several namespaces, one after the other."""
-    read: str
+    read_many: str
     """Calls it."""
     has_rows: str
     namespaces: str

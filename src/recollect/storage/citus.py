@@ -26,6 +26,7 @@ RANGE_BITS = 48
 
 # Runs whole on the worker of its namespace.
 FUNCTION = "append_messages_on_worker"
+_HELPER = "keep_shard_in_place"
 _FUNCTION_TEXT = Path(__file__).with_name("append_on_worker.sql").read_text(encoding="utf-8")
 
 ROLE_SETTINGS = {
@@ -46,11 +47,11 @@ select logicalrelid::regclass::text as name, pg_relation_size(logicalrelid) as b
 """
 _INSTALLED = "select exists (select from pg_extension where extname = 'citus')"
 _SHARDS = "select count(*) from pg_dist_shard where logicalrelid = $1::text::regclass"
-_FUNCTION = """
-select o.distribution_argument_index is not null and strpos($2, p.prosrc) > 0 as distributed
+_IS_INSTALLED = """
+select count(*) = 2 and bool_or(o.distribution_argument_index is not null)
 from pg_proc p
-left join pg_catalog.pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
-where p.proname = $1 and p.pronamespace = current_schema()::regnamespace
+join pg_catalog.pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
+where p.proname = any($1::text[]) and p.pronamespace = current_schema()::regnamespace and strpos($2, p.prosrc) > 0
 """
 _UNSET = """
 select name from unnest($1::text[], $2::text[]) as wanted (name, value)
@@ -158,12 +159,12 @@ async def inspect(database: Database) -> Cluster | None:
         workers = {f"{row['name']}:{row['port']}": row["active"] for row in await connection.fetch(_WORKERS)}
         tables = {row["name"]: row["bytes"] for row in await connection.fetch(_DISTRIBUTED)}
         ours = [table.name for table in await catalogue.tables(connection)]
-        function = await connection.fetchrow(_FUNCTION, FUNCTION, _FUNCTION_TEXT)
+        is_installed = await connection.fetchval(_IS_INSTALLED, [FUNCTION, _HELPER], _FUNCTION_TEXT)
         shards = await connection.fetchval(_SHARDS, FIRST) if FIRST in tables else 0
         unset = await _unset(connection)
         answers = await connection.fetch("select * from run_command_on_workers('select 1')") if workers else []
     undistributed = [name for name in ours if name not in tables]
-    if function is None or not function["distributed"]:
+    if not is_installed:
         undistributed.append(FUNCTION)
     unreachable = {worker: "it is disabled" for worker, active in workers.items() if not active}
     unreachable |= {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in answers if not row["success"]}
@@ -203,6 +204,7 @@ async def finish(database: Database) -> None:
                 )
     cluster = await inspect(database.owner)
     if cluster is not None and (cluster.undistributed or cluster.leftovers):
+        await _check_ownership(database.owner)
         await _distribute(database.owner, SHARDS, lambda table: None)
 
 
@@ -236,11 +238,18 @@ async def _usable(database: Database) -> Cluster:
         )
     for worker, reason in cluster.unreachable.items():
         raise Misconfigured(f"Worker {worker} is not usable with this role: {reason}")
+    await _check_ownership(database)
+    return cluster
+
+
+async def _check_ownership(database: Database) -> None:
     async with database.unscoped() as connection:
         foreign = [table.name for table in await catalogue.tables(connection) if not table.owned]
     if foreign:
-        raise Misconfigured(f"This role does not own the table {foreign[0]}: use the role that owns the tables")
-    return cluster
+        raise Misconfigured(
+            f"A part of the cluster is not up to date, and this role does not own the table {foreign[0]}: run "
+            "`recollect migrate` with the address of the role that owns the tables in RECOLLECT_DATABASE_OWNER_URL"
+        )
 
 
 async def _distribute(database: Database, shards: int, on_table: Callable[[str], None]) -> None:
@@ -267,22 +276,28 @@ async def _distribute(database: Database, shards: int, on_table: Callable[[str],
         for column, ids in taken.items():
             await move_on(database, table.name, column, ids)
         on_table(table.name)
-    async with database.unscoped() as connection:
-        await take_turns(connection)
-        function = await connection.fetchrow(_FUNCTION, FUNCTION, _FUNCTION_TEXT)
-        if function is None or not function["distributed"]:
-            for statement in statements(_FUNCTION_TEXT):
-                await connection.execute(statement)
-            await connection.execute("select create_distributed_function('keep_shard_in_place(bigint)')")
-            signature = await connection.fetchval("select $1::text::regproc::regprocedure::text", FUNCTION)
-            query = "select create_distributed_function($1::text::regprocedure, 'in_namespace', colocate_with => $2)"
-            await connection.execute(query, signature, FIRST, timeout=MIGRATION_SECONDS)
+    await _install_function(database)
     # What was moved is still on the coordinator, where nothing that is forgotten later would be found.
     for table in reversed(tables):
         if table.name != ON_COORDINATOR:
             async with database.unscoped() as connection:
                 query = "select truncate_local_data_after_distributing_table($1::text::regclass)"
                 await connection.execute(query, table.quoted, timeout=MIGRATION_SECONDS)
+
+
+async def _install_function(database: Database) -> None:
+    async with database.unscoped() as connection:
+        await take_turns(connection)
+        if await connection.fetchval(_IS_INSTALLED, [FUNCTION, _HELPER], _FUNCTION_TEXT):
+            return
+        for statement in statements(_FUNCTION_TEXT):
+            await connection.execute(statement)
+        helper = "select create_distributed_function($1::text::regproc::regprocedure)"
+        await connection.execute(helper, _HELPER, timeout=MIGRATION_SECONDS)
+        query = """
+        select create_distributed_function($1::text::regproc::regprocedure, 'in_namespace', colocate_with => $2)
+        """
+        await connection.execute(query, FUNCTION, FIRST, timeout=MIGRATION_SECONDS)
 
 
 def _statement(table: Table, shards: int) -> tuple[Any, ...]:

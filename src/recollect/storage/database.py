@@ -17,13 +17,16 @@ Pooling = Literal["session", "transaction"]
 
 MAX_IDLE_SECONDS = 300.0
 
+# A server that may be away must not keep others waiting for a connection.
+OPTIONAL_SECONDS = 1.0
+
 # Connections come back when the calls that use them end; a call that hangs must not keep the process.
 CLOSE_SECONDS = 0.5
 
 # Stands in the place of a namespace; no namespace can have this name.
 SHARED = "*"
 
-_SEARCH_SETTINGS = "; set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = {near:d}"
+_SEARCH_SETTINGS = "set local plan_cache_mode = force_custom_plan; set local hnsw.ef_search = {near:d}"
 
 NEAR = 200
 """How many rows an HNSW index brings at most, unless a search says otherwise."""
@@ -31,7 +34,7 @@ MAX_NEAR = 1000
 """The most that it can bring."""
 
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
-_SNAPSHOT_SETTINGS = """;
+_SNAPSHOT_SETTINGS = """
 set transaction isolation level repeatable read, read only;
 set local plan_cache_mode = force_custom_plan; set local timezone = 'UTC'; set local bytea_output = 'hex';
 set local extra_float_digits = 3; set local idle_in_transaction_session_timeout = 0
@@ -94,10 +97,10 @@ class Replica(Protocol):
     """Another server with the same rows, for searches."""
 
     async def current(self) -> "Database | None":
-        """It, if it has everything that is committed now."""
+        """The replica, if it has everything committed so far; otherwise None."""
 
     def failed(self, problem: Unavailable) -> None:
-        """Hear that it did not answer."""
+        """Stop using it for a while."""
 
 
 class Database:
@@ -123,11 +126,11 @@ class Database:
         connections: int = 10,
         timeout: float = 30.0,
         setting: str = "RECOLLECT_DATABASE_URL",
-        prove: bool = True,
+        optional: bool = False,
     ) -> Self:
         """Connect; `target` is what asyncpg.connect takes: a dsn, or host, port, user and database.
 
-        `setting` names where it comes from, for the one who must correct it. Without `prove`, it need not answer yet.
+        `setting` names where it comes from, for the one who must correct it. An optional server need not answer yet.
         """
         with translated("connect"):
             try:
@@ -136,7 +139,7 @@ class Database:
                     # asyncpg would keep up a minimum, and log a traceback for every try while the server is away.
                     min_size=0,
                     max_size=connections,
-                    timeout=timeout,
+                    timeout=min(timeout, OPTIONAL_SECONDS) if optional else timeout,
                     command_timeout=timeout,
                     max_inactive_connection_lifetime=MAX_IDLE_SECONDS,
                     # Behind a transaction pooler the next statement may meet a server that knows no prepared ones.
@@ -144,8 +147,12 @@ class Database:
                     connection_class=Connection,
                     init=_prepare_connection,
                 )
-                if prove:
-                    await pool.release(await pool.acquire())
+                try:
+                    with translated("connect"):
+                        await pool.release(await pool.acquire())
+                except Unavailable:
+                    if not optional:
+                        raise
             except ValueError:
                 # asyncpg refuses a malformed address with errors that may quote a part of its password.
                 raise Misconfigured(
@@ -177,13 +184,17 @@ class Database:
         """Begins in one round trip, with the settings that hold until its end."""
         async with self._connection() as connection:
             if self._sets_namespace_each_time:
-                # SET takes no parameters, and it must be SET: Citus hands only that on. The name is checked.
-                settings = f"{settings}; set local recollect.namespace = '{namespace}'"
+                settings = f"{settings}; {_setting_of(namespace)}"
             else:
                 await _remember_namespace(connection, namespace)
             try:
                 with translated("begin"):
-                    await connection.execute(f"begin{settings}")
+                    if self.distributed:
+                        # Citus hands the whole message of a SET on to its workers, which have begun already.
+                        await connection.execute("begin")
+                        await connection.execute(settings)
+                    else:
+                        await connection.execute(f"begin; {settings}")
                 yield Transaction(connection, namespace)
             except BaseException as problem:
                 try:
@@ -303,6 +314,11 @@ async def _remember_namespace(connection: Connection, namespace: str) -> None:
 
 
 async def set_local_namespace(connection: Connection, namespace: str) -> None:
-    """SET takes no parameters, and it must be SET: Citus hands only that on to its workers. The name is checked."""
+    """Set the namespace until the transaction ends; its name must have been checked."""
     with translated("set namespace"):
-        await connection.execute(f"set local recollect.namespace = '{namespace}'")
+        await connection.execute(_setting_of(namespace))
+
+
+def _setting_of(namespace: str) -> str:
+    """SET takes no parameters, and it must be SET: Citus hands only that on to its workers."""
+    return f"set local recollect.namespace = '{namespace}'"

@@ -38,7 +38,7 @@ async def connected(settings: Settings) -> AsyncIterator[Database]:
         if (copy := settings.database_read_url) is not None:
             if database.distributed:
                 raise Misconfigured("RECOLLECT_DATABASE_READ_URL cannot be used with tables distributed by Citus")
-            options = {"setting": "RECOLLECT_DATABASE_READ_URL", "prove": False}
+            options = {"setting": "RECOLLECT_DATABASE_READ_URL", "optional": True}
             standby = Standby(database, await _opened(settings, {"dsn": copy.get_secret_value()}, resources, **options))
             database.replica = standby
             await standby.try_out()

@@ -10,8 +10,9 @@ from recollect.storage.database import Database
 # How long a search may wait for the standby to catch up, in all, before the primary answers it.
 PATIENCE_SECONDS = (0.0, 0.002, 0.004, 0.008, 0.016)
 
-# Before a standby that failed is asked again.
+# Before a standby that failed, or one that fell behind, is asked again.
 AWAY_SECONDS = 5.0
+BEHIND_SECONDS = 1.0
 
 # What has been acknowledged lies before this, on the primary. Only with asynchronous commits may it not be flushed yet.
 _POSITION = """
@@ -21,7 +22,11 @@ select (
 )::text
 """
 _HAS_REACHED = "select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= $1::text::pg_lsn"
-_ORIGIN = "select system_identifier, pg_is_in_recovery() as is_standby from pg_control_system()"
+_ORIGIN = """
+select system_identifier, timeline_id, pg_is_in_recovery() as is_standby
+from pg_control_system()
+cross join pg_control_checkpoint()
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +55,8 @@ class Standby:
             position = await connection.fetchval(_POSITION)
         try:
             if not self._is_checked:
+                # Others need not wait for the answer.
+                self._leave_alone(AWAY_SECONDS)
                 await self._check()
             for pause in PATIENCE_SECONDS:
                 await asyncio.sleep(pause)
@@ -58,21 +65,31 @@ class Standby:
                         return self._copy
         except (Unavailable, Misconfigured) as problem:
             self.failed(problem)
+            return None
+        self._leave_alone(BEHIND_SECONDS)
+        _log.warning("The read replica has fallen behind; the primary answers for it")
         return None
+
+    def failed(self, problem: RecollectError) -> None:
+        """Leave it alone for a while, and look at it anew then: another server may have taken its place."""
+        self._is_checked = False
+        self._leave_alone(AWAY_SECONDS)
+        _log.warning("The read replica does not answer; the primary answers for it: %s", problem)
+
+    def _leave_alone(self, seconds: float) -> None:
+        self._away_until = time.monotonic() + seconds
 
     async def _check(self) -> None:
         async with self._primary.alone() as connection:
-            origin = await connection.fetchval(_ORIGIN)
+            origin = await connection.fetchrow(_ORIGIN)
         async with self._copy.alone() as connection:
-            row = await connection.fetchrow(_ORIGIN)
-        assert row is not None
-        if row["system_identifier"] != origin or not row["is_standby"]:
+            copy = await connection.fetchrow(_ORIGIN)
+        assert origin is not None
+        assert copy is not None
+        same = all(origin[name] == copy[name] for name in ("system_identifier", "timeline_id"))
+        if not same or not copy["is_standby"]:
             raise Misconfigured(
                 "RECOLLECT_DATABASE_READ_URL is not a streaming standby of the server of RECOLLECT_DATABASE_URL"
             )
         self._is_checked = True
-
-    def failed(self, problem: RecollectError) -> None:
-        """Leave it alone for a while."""
-        self._away_until = time.monotonic() + AWAY_SECONDS
-        _log.warning("The read replica does not answer; the primary answers for it: %s", problem)
+        self._away_until = 0.0

@@ -1,10 +1,18 @@
 """One role for everything, or two: one that owns the tables, and one that works with rows and may do nothing else."""
 
+import logging
+
 from recollect.errors import Misconfigured
 from recollect.storage import catalogue
 from recollect.storage.database import Connection, Database
 from recollect.storage.migrate import MIGRATION_SECONDS, take_turns
 
+_log = logging.getLogger(__name__)
+
+# Where a connection has come to: a role may have rights there that are meant for another database.
+_PLACE = """
+select system_identifier, current_database() as database, current_schema() as schema from pg_control_system()
+"""
 _OWNER = """
 select pg_get_userbyid(relowner) as name, pg_has_role(relowner, 'usage') as is_ours,
        has_table_privilege(oid, 'select') as is_readable
@@ -57,6 +65,13 @@ where relrowsecurity and relforcerowsecurity = $3
 
 async def check(database: Database) -> None:
     """Refuse roles that cannot do their work; a database without tables is left to the migrations."""
+    if database.owner is not database:
+        async with database.unscoped() as connection, database.owner.unscoped() as of_owner:
+            if await connection.fetchrow(_PLACE) != await of_owner.fetchrow(_PLACE):
+                raise Misconfigured(
+                    "RECOLLECT_DATABASE_OWNER_URL and RECOLLECT_DATABASE_URL must name the same database and schema, "
+                    "with different roles"
+                )
     async with database.owner.unscoped() as connection:
         owner = await connection.fetchrow(_OWNER)
         role = await connection.fetchval("select current_user")
@@ -82,11 +97,15 @@ async def settle(database: Database) -> None:
         is_separate = not await connection.fetchval(
             "select pg_has_role($1::text, $2::text, 'usage')", role, owner["name"]
         )
-        if await _changes(connection, role, is_separate=is_separate):
-            if not owner["is_ours"]:
+        changes = await _changes(connection, role, is_separate=is_separate)
+        if not owner["is_ours"]:
+            # Whom the policies bind besides is for the owner to change.
+            if any(change.startswith("grant") for change in changes):
                 raise _without_rights(role, owner["name"])
+            return
+        if changes:
             await _change(database, connection, role, is_separate=is_separate)
-        if database.distributed and is_separate and owner["is_ours"]:
+        if database.distributed and is_separate:
             await _grant_counters(connection, role)
 
 
@@ -104,10 +123,15 @@ async def _grant_counters(connection: Connection, role: str) -> None:
     """On every worker that answers; one that is new has none of these rights yet."""
     counters = await connection.fetchrow(_COUNTERS, catalogue.names(), role)
     assert counters is not None
-    ask = "select result from run_command_on_workers($1) where success"
-    if any(row["result"] != "t" for row in await connection.fetch(ask, counters["asking"])):
+    ask = "select * from run_command_on_workers($1)"
+    answers = await connection.fetch(ask, counters["asking"])
+    if any(row["success"] and row["result"] != "t" for row in answers):
         await take_turns(connection)
-        await connection.execute(ask, counters["granting"])
+        answers = await connection.fetch(ask, counters["granting"])
+    for row in answers:
+        if not row["success"]:
+            worker = f"{row['nodename']}:{row['nodeport']}"
+            _log.warning("The rights of %s on worker %s are not certain: %s", role, worker, row["result"])
 
 
 def _without_rights(role: str, owner: str) -> Misconfigured:

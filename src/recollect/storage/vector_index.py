@@ -83,7 +83,7 @@ async def drop(database: Database, name: str) -> None:
 
 async def drop_unfinished(database: Database) -> int:
     """Remove what builders that were killed left behind."""
-    async with database.owner.unscoped() as connection:
+    async with database.unscoped() as connection:
         names = [row["relname"] for row in await connection.fetch(_UNFINISHED, PREFIX)]
     for name in names:
         await drop(database, name)
@@ -92,11 +92,11 @@ async def drop_unfinished(database: Database) -> int:
 
 async def count(database: Database) -> int:
     """How many there are in the database."""
-    async with database.owner.unscoped() as connection:
+    async with database.unscoped() as connection:
         return int(await connection.fetchval(_COUNT, PREFIX))
 
 
 async def exists(database: Database, name: str) -> bool:
     """Whether an index of this name is there and can be used."""
-    async with database.owner.unscoped() as connection:
+    async with database.unscoped() as connection:
         return bool(await connection.fetchval(_EXISTS, name))

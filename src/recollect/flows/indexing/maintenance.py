@@ -71,9 +71,9 @@ class Maintenance:
             touched, self._touched = self._touched, set()
             for namespace in sorted(touched):
                 try:
-                    await self.build_indexes(namespace)
                     if not await sweep(namespace):
                         self._touched.add(namespace)
+                    await self.build_indexes(namespace)
                 except RecollectError as problem:
                     self._touched.add(namespace)
                     _log.warning("Maintenance failed and will be retried: %s", problem, extra={"namespace": namespace})

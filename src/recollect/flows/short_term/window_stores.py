@@ -36,7 +36,10 @@ class WindowStore(Protocol):
         """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
 
     async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
-        """What a session sets, and its messages: the last ones if it slides, all otherwise. It may set neither."""
+        """What a session sets, and its messages: the last ones if it slides, all otherwise.
+
+        Strategy and number are for a session that does not set them.
+        """
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""

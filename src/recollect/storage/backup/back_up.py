@@ -28,10 +28,10 @@ LOCK_PAUSE_SECONDS = 0.5
 # A table may be large, and asyncpg knows no "for ever".
 TABLE_SECONDS = 7 * 24 * 3600.0
 
-# Rows of one namespace in the table that has the most; so many namespaces below it are copied with one statement.
-LARGE_NAMESPACE = 20_000
-NAMESPACES_AT_ONCE = 200
-_EVERYWHERE = "passage_words"
+# A namespace with more rows than this in the largest table is copied by itself; smaller ones, this many per statement.
+LARGE_NAMESPACE = 2_000
+NAMESPACES_AT_ONCE = 100
+_LARGEST_TABLE = "passage_words"
 
 # What a value looks like as text must not depend on the server's or the role's settings.
 _PLAIN_TEXT = """
@@ -52,7 +52,7 @@ async def back_up(
     with writing(path, overwrite=overwrite) as file:
         large = None
         if not database.distributed:
-            large = set(await statistics.frequent_values(database, _EVERYWHERE, "namespace", LARGE_NAMESPACE))
+            large = set(await statistics.frequent_values(database, _LARGEST_TABLE, "namespace", LARGE_NAMESPACE))
         async with database.alone() as connection, _snapshot(connection):
             await connection.execute(_PLAIN_TEXT)
             schema_version = await connection.fetchval("select max(version) from recollect_migrations")
@@ -63,7 +63,9 @@ async def back_up(
             entries = []
             for table in tables:
                 with file.table(table.name) as rows:
-                    await _copy(connection, table, namespaces.get(table.name), large, _Told(rows, progress, total))
+                    await _copy(
+                        connection, table, namespaces.get(table.name), large, _ProgressWriter(rows, progress, total)
+                    )
                     entries.append(rows.entry(table.name, table.columns))
             # Read last: an id may have been given out since, but none that is in the backup is higher.
             counters = await catalogue.counters(connection, tables)
@@ -116,7 +118,7 @@ async def _snapshot(connection: Connection) -> AsyncIterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ProgressWriter:
     """Takes rows as they come, and tells how many they were."""
 
     rows: TableWriter
@@ -130,7 +132,11 @@ class _Told:
 
 
 async def _copy(
-    connection: Connection, table: Table, namespaces: Sequence[str] | None, large: Set[str] | None, take: _Told
+    connection: Connection,
+    table: Table,
+    namespaces: Sequence[str] | None,
+    large: Set[str] | None,
+    take: _ProgressWriter,
 ) -> None:
     """All rows at once where nothing hides them. Row-level security shows those of one namespace at a time.
 
@@ -147,7 +153,7 @@ async def _copy(
         query = f"{table.rows} where namespace = $1"
         await connection.copy_from_query(query, namespace, output=take, timeout=TABLE_SECONDS)
     if together:
-        await connection.execute(table.reader)
+        await connection.execute(table.create_reader)
     for first in range(0, len(together), NAMESPACES_AT_ONCE):
         some = together[first : first + NAMESPACES_AT_ONCE]
-        await connection.copy_from_query(table.read, some, output=take, timeout=TABLE_SECONDS)
+        await connection.copy_from_query(table.read_many, some, output=take, timeout=TABLE_SECONDS)

@@ -11,6 +11,7 @@ from recollect import settings as environment
 from recollect import tasks
 from recollect.doors.cli.one_command import command, opened_engine, told
 from recollect.doors.cli.printing import echo
+from recollect.storage import roles
 from recollect.storage.backup import back_up as backup
 from recollect.storage.backup import restore as restoring
 from recollect.storage.backup.file import Manifest
@@ -38,6 +39,7 @@ async def restore(path: Path) -> None:
         async with connected(settings) as database:
             with _progress("Restoring") as progress:
                 restored = await restoring.restore(database.owner, path, progress)
+            await roles.settle(database)
     echo(f"Restored {_contents(restored.manifest)}, as of {restored.manifest.made_at:%Y-%m-%d %H:%M} UTC.")
     if restored.with_giants:
         echo("All data is restored. Building the indexes of large owners; until then their searches are slow.")
