@@ -54,6 +54,7 @@ async def test_a_cancelled_transaction_is_undone_and_its_connection_is_usable_ag
         assert (await db.one(COUNT))[0] == 0
 
 
+@pytest.mark.embedded("over TLS, asyncpg itself reports a caller that is cancelled while a connection is made for it")
 async def test_a_caller_cancelled_at_any_moment_leaves_no_open_transaction_and_no_report(
     engine: Engine, namespace: str
 ) -> None:

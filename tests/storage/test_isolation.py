@@ -106,9 +106,10 @@ async def test_no_content_table_shows_a_row_to_another_namespace(
             assert await raw.execute(f"delete from {table} where namespace = $1", namespace) == "DELETE 0"
             with suppress(asyncpg.FeatureNotSupportedError):  # Citus lets nobody do that
                 assert await raw.execute(f"update {table} set namespace = namespace") == "UPDATE 0"
-    await raw.execute("select set_config('recollect.namespace', $1, false)", namespace)
-    for table in set(tables) - OF_NO_TENANT:
-        assert await raw.fetchval(f"select count(*) from {table}") > 0, f"{table} is not filled by this test"
+    async with engine.database.reading(namespace) as db:
+        for table in set(tables) - OF_NO_TENANT:
+            own = await db._connection.fetchval(f"select count(*) from {table}")
+            assert own > 0, f"{table} is not filled by this test"
 
 
 async def test_a_row_cannot_be_written_into_another_namespace(
