@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -103,10 +104,7 @@ async def _figures(home: Path, what: str) -> dict[str, float]:
         await percentiles(recall, QUESTIONS // 4 + 2)
         figures["recall p50, ms"], figures["recall p95, ms"] = await percentiles(recall, QUESTIONS)
         figures["status p50, ms"], _ = await percentiles(lambda: engine.status.report("active-1"), QUESTIONS // 10 + 2)
-        for number in range(ACTIVE):
-            await _talk(engine, f"active-{number}", 1)
-            await engine.recall.recall(f"active-{number}", question(), Scope(owner="ann"))
-        figures["memory of the process after a message and a recall in each active one, MB"] = resident_megabytes()
+        figures["memory of a process after a message and a recall in each active one, MB"] = await _memory(home)
         for number in range(ACTIVE):
             await engine.indexer.flush(f"active-{number}")
         started = time.perf_counter()
@@ -117,6 +115,24 @@ async def _figures(home: Path, what: str) -> dict[str, float]:
         await engine.close()
     figures["a message embedded beside a giant's backlog, s"] = await _fairness(home)
     return figures
+
+
+async def _memory(home: Path) -> float:
+    """Of a process of its own, which has done nothing else."""
+    command = (sys.executable, "-m", "benchmarks.namespaces", str(home))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    return float(printed)
+
+
+async def use_each(home: Path) -> None:
+    engine = await Engine.open(Settings(data_dir=home, indexer=False))
+    for number in range(ACTIVE):
+        await _talk(engine, f"active-{number}", 1)
+        await engine.recall.recall(f"active-{number}", question(), Scope(owner="ann"))
+    print(resident_megabytes())
+    await engine.close()
 
 
 def _recalls(engine: Engine) -> Callable[[], Awaitable[object]]:
@@ -141,3 +157,7 @@ async def _fairness(home: Path) -> float:
         await indexing.close()
         await writer.close()
     return elapsed
+
+
+if __name__ == "__main__":
+    asyncio.run(use_each(Path(sys.argv[1])))
