@@ -99,7 +99,10 @@ class RecollectServer(MCPServer[Any]):
 
 
 EVENTS = "text/event-stream"
-NOT_BY_HAND = f"This URL is for MCP clients: configure it in one, or send a POST with the header Accept: {EVENTS}"
+NOT_BY_HAND = (
+    "This URL is for MCP clients: configure it in one, or send a POST with the header "
+    f"Accept: application/json, {EVENTS}"
+)
 
 
 def http_routes(server: MCPServer[Any], **session_options: Any) -> list[BaseRoute]:
