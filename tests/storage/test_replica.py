@@ -35,6 +35,7 @@ class Pair:
     """A server of its own, and a standby of it."""
 
     primary: embedded.Lease
+    process: "subprocess.Popen[bytes]"
 
     def address(self, port: int | None = None, user: str | None = None) -> str:
         place = self.primary.connection
@@ -54,13 +55,13 @@ class Pair:
 def pair() -> Iterator[Pair]:
     home = Path(tempfile.mkdtemp(prefix="recollect-test-"))
     home.chmod(0o755)
-    with embedded.start(home) as lease, _standby(home, lease):
-        yield Pair(lease)
+    with embedded.start(home) as lease, _standby(home, lease) as process:
+        yield Pair(lease, process)
     shutil.rmtree(home, ignore_errors=True)
 
 
 @contextmanager
-def _standby(home: Path, lease: embedded.Lease) -> Iterator[None]:
+def _standby(home: Path, lease: embedded.Lease) -> Iterator["subprocess.Popen[bytes]"]:
     account, programs, data = account_for(home), installation() / "bin", home / "standby"
     place = lease.superuser
     where = ("-h", str(place.socket_dir), "-p", str(place.port), "-U", place.user)
@@ -80,7 +81,7 @@ def _standby(home: Path, lease: embedded.Lease) -> Iterator[None]:
         asking = (programs / "pg_isready", "-h", place.socket_dir, "-p", str(PORT))
         wait_until(lambda: account.run(*asking).returncode == 0 or process.poll() is not None, "the standby answers")
         assert process.poll() is None
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -138,8 +139,30 @@ async def test_a_standby_that_is_away_is_not_needed(
 
 async def test_the_primary_is_no_standby(pair: Pair, settings: Settings) -> None:
     chosen = pair.settings(settings)
-    with pytest.raises(Misconfigured, match="not a streaming standby"):
+    with pytest.raises(Misconfigured, match="not the same database on a streaming standby"):
         await Engine.open(chosen.model_copy(update={"database_read_url": chosen.database_url}))
+
+
+async def test_another_database_of_the_standby_is_refused(pair: Pair, settings: Settings) -> None:
+    another = SecretStr(pair.address(PORT).replace(f"/{pair.primary.connection.database}?", "/postgres?"))
+    with pytest.raises(Misconfigured, match="not the same database on a streaming standby"):
+        await Engine.open(pair.settings(settings).model_copy(update={"database_read_url": another}))
+
+
+async def test_a_frozen_standby_keeps_no_search_for_long(
+    pair: Pair, engine: Engine, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await say(engine, namespace, "the kettle is blue")
+    await found(engine, namespace, "kettle")
+    frozen = [int(pid) for pid in subprocess.check_output(["pgrep", "-P", str(pair.process.pid)], text=True).split()]
+    for pid in (pair.process.pid, *frozen):
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert await found(engine, namespace, "kettle") == ["the kettle is blue"]
+    finally:
+        for pid in (pair.process.pid, *frozen):
+            os.kill(pid, signal.SIGCONT)
+    assert [each.name for each in caplog.records if "The read replica does not answer" in each.message] != []
 
 
 async def test_a_malformed_address_is_refused_without_showing_its_password(pair: Pair, settings: Settings) -> None:

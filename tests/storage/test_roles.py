@@ -140,6 +140,14 @@ async def test_addresses_of_two_databases_are_refused(roles: Roles, settings: Se
             await Engine.open(roles.both.model_copy(update={"database_owner_url": elsewhere}))
 
 
+async def test_a_role_without_a_right_to_the_schema_is_given_it(roles: Roles, namespace: str) -> None:
+    admin = await connect(roles.server.superuser, roles.database)
+    await admin.execute("revoke all on schema public from public")
+    await admin.execute(f"alter schema public owner to {roles.server.connection.user}")
+    await admin.close()
+    assert "the kettle is blue" in await say(roles.both, namespace, "the kettle is blue")
+
+
 async def test_an_owner_that_owns_nothing_is_refused(roles: Roles, namespace: str) -> None:
     await say(roles.owner, namespace, "the kettle is blue")
     mixed_up = roles.chosen(url_of=roles.server.connection.user, owner=roles.name)

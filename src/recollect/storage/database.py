@@ -153,11 +153,12 @@ class Database:
                 except Unavailable:
                     if not optional:
                         raise
-            except ValueError:
+            except (ValueError, OverflowError):
                 # asyncpg refuses a malformed address with errors that may quote a part of its password.
                 raise Misconfigured(
                     f"{setting}, or its TLS options, cannot be used: "
-                    "it must look like postgresql://user:password@host:5432/database, with special characters escaped"
+                    "it must look like postgresql://user:password@host:5432/database, with special characters escaped. "
+                    "With sslmode=verify-ca or verify-full, add sslrootcert=FILE."
                 ) from None
         return cls(pool, pooling, timeout)
 

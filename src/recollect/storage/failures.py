@@ -64,6 +64,5 @@ def translated(what: str) -> Iterator[None]:
     except OSError as problem:
         reason = problem.strerror or str(problem) or type(problem).__name__
         raise Unavailable(
-            f"The database cannot be reached: {reason}. Check that it is running and that its address "
-            "(RECOLLECT_DATABASE_URL) is correct."
+            f"The database cannot be reached: {reason}. Check that it is running and that its address is correct."
         ) from problem

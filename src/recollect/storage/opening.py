@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from recollect import tasks
-from recollect.errors import Misconfigured
+from recollect.errors import Misconfigured, Unavailable
 from recollect.settings import Settings
 from recollect.storage import citus, embedded, roles
 from recollect.storage.database import Database
@@ -68,7 +68,12 @@ async def _opened(settings: Settings, target: Mapping[str, Any], resources: Asyn
         "connections": settings.database_connections,
         "timeout": settings.database_timeout_seconds,
     }
-    database = await Database.open(target, **common | options)
+    try:
+        database = await Database.open(target, **common | options)
+    except (Unavailable, Misconfigured) as problem:
+        if (setting := options.get("setting")) is None or setting in str(problem):
+            raise
+        raise type(problem)(f"{setting}: {problem}") from problem
     resources.push_async_callback(database.close)
     return database
 

@@ -4,11 +4,16 @@ import asyncio
 import logging
 import time
 
+import asyncpg
+
 from recollect.errors import Misconfigured, RecollectError, Unavailable
 from recollect.storage.database import Database
 
 # How long a search may wait for the standby to catch up, in all, before the primary answers it.
 PATIENCE_SECONDS = (0.0, 0.002, 0.004, 0.008, 0.016)
+
+# A standby that takes longer for a question of a few microseconds does not answer.
+ANSWER_SECONDS = 1.0
 
 # Before a standby that failed, or one that fell behind, is asked again.
 AWAY_SECONDS = 5.0
@@ -21,9 +26,10 @@ select (
     else pg_current_wal_flush_lsn() end
 )::text
 """
-_HAS_REACHED = "select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= $1::text::pg_lsn"
+_HAS_REACHED = "select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= $1::text::pg_lsn as has_reached"
 _ORIGIN = """
-select system_identifier, timeline_id, pg_is_in_recovery() as is_standby
+select system_identifier, timeline_id, current_database() as database, current_schema() as schema,
+       pg_is_in_recovery() as is_standby
 from pg_control_system()
 cross join pg_control_checkpoint()
 """
@@ -60,12 +66,13 @@ class Standby:
                 await self._check()
             for pause in PATIENCE_SECONDS:
                 await asyncio.sleep(pause)
-                async with self._copy.alone() as connection:
-                    if await connection.fetchval(_HAS_REACHED, position):
-                        return self._copy
+                if (await self._ask(_HAS_REACHED, position))["has_reached"]:
+                    return self._copy
         except (Unavailable, Misconfigured) as problem:
             self.failed(problem)
             return None
+        # It may have become a primary itself.
+        self._is_checked = False
         self._leave_alone(BEHIND_SECONDS)
         _log.warning("The read replica has fallen behind; the primary answers for it")
         return None
@@ -76,20 +83,30 @@ class Standby:
         self._leave_alone(AWAY_SECONDS)
         _log.warning("The read replica does not answer; the primary answers for it: %s", problem)
 
+    async def _ask(self, query: str, *values: object) -> asyncpg.Record:
+        """A row. A server that is frozen does not take a cancellation either, so its connection is dropped."""
+        async with self._copy.alone() as connection:
+            try:
+                row = await connection.fetchrow(query, *values, timeout=ANSWER_SECONDS)
+            except TimeoutError:
+                connection.terminate()
+                raise
+        assert row is not None
+        return row
+
     def _leave_alone(self, seconds: float) -> None:
         self._away_until = time.monotonic() + seconds
 
     async def _check(self) -> None:
         async with self._primary.alone() as connection:
             origin = await connection.fetchrow(_ORIGIN)
-        async with self._copy.alone() as connection:
-            copy = await connection.fetchrow(_ORIGIN)
+        copy = await self._ask(_ORIGIN)
         assert origin is not None
-        assert copy is not None
-        same = all(origin[name] == copy[name] for name in ("system_identifier", "timeline_id"))
+        same = all(origin[name] == copy[name] for name in ("system_identifier", "timeline_id", "database", "schema"))
         if not same or not copy["is_standby"]:
             raise Misconfigured(
-                "RECOLLECT_DATABASE_READ_URL is not a streaming standby of the server of RECOLLECT_DATABASE_URL"
+                "RECOLLECT_DATABASE_READ_URL is not the same database on a streaming standby of the server of "
+                "RECOLLECT_DATABASE_URL"
             )
         self._is_checked = True
         self._away_until = 0.0

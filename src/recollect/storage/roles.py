@@ -67,7 +67,11 @@ async def check(database: Database) -> None:
     """Refuse roles that cannot do their work; a database without tables is left to the migrations."""
     if database.owner is not database:
         async with database.unscoped() as connection, database.owner.unscoped() as of_owner:
-            if await connection.fetchrow(_PLACE) != await of_owner.fetchrow(_PLACE):
+            place, of_tables = await connection.fetchrow(_PLACE), await of_owner.fetchrow(_PLACE)
+            assert place is not None
+            assert of_tables is not None
+            # A role without a right to the schema has none yet.
+            if place[:2] != of_tables[:2] or place["schema"] not in (None, of_tables["schema"]):
                 raise Misconfigured(
                     "RECOLLECT_DATABASE_OWNER_URL and RECOLLECT_DATABASE_URL must name the same database and schema, "
                     "with different roles"

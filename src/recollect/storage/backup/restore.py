@@ -21,6 +21,12 @@ class Restored:
 
 async def restore(database: Database, path: Path, progress: Progress | None = None) -> Restored:
     """Fill an empty database from a backup, then bring it to the schema of this code."""
+    if database.distributed:
+        # Distributing also tells the workers which ids are taken.
+        raise Conflict(
+            "The tables of this database are distributed already: restore into one where they are not, then run "
+            "`recollect migrate --distribute`"
+        )
     with reading(path) as file:
         manifest = file.manifest
         known = migrate.migrations()

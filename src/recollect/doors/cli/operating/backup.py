@@ -24,6 +24,7 @@ async def back_up(path: Path, overwrite: bool) -> None:
     settings = environment.load()
     with told(settings):
         async with connected(settings) as database:
+            await roles.check(database)
             with _progress("Backing up") as progress:
                 manifest = await backup.back_up(database.owner, path, overwrite=overwrite, progress=progress)
     kilobytes = (await tasks.in_thread(path.stat)).st_size / 1e3
@@ -37,6 +38,7 @@ async def restore(path: Path) -> None:
     settings = environment.load()
     with told(settings):
         async with connected(settings) as database:
+            await roles.check(database)
             with _progress("Restoring") as progress:
                 restored = await restoring.restore(database.owner, path, progress)
             await roles.settle(database)

@@ -20,7 +20,7 @@ from recollect.flows.indexing.indexer import MAX_WAITING
 from recollect.inference.embedding.local import WHEEL, LocalEmbedder
 from recollect.inference.embedding.openai import DIMENSIONS as OPENAI_MODELS
 from recollect.settings import Settings
-from recollect.storage import catalogue, citus, migrate
+from recollect.storage import catalogue, citus, migrate, roles
 from recollect.storage.citus import Cluster
 from recollect.storage.database import Database
 from recollect.storage.opening import connected
@@ -97,6 +97,11 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
         if settings.database_url is None and os.geteuid() == 0:
             yield _account(Path(where(settings)))
         yield Finding("ok", "extension", f"pgvector {versions.pgvector}")
+        try:
+            await roles.check(database)
+        except Misconfigured as problem:
+            yield Finding("missing", "roles", str(problem))
+            return
         async with database.unscoped() as connection:
             exempt = await catalogue.bypasses_row_security(connection)
         if exempt:
