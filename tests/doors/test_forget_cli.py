@@ -105,7 +105,10 @@ def test_ctrl_c_ends_the_question(settings: Settings) -> None:
         while "[y/N]" not in asked:
             asked += process.stderr.read(1)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        try:
+            assert process.wait(timeout=60) == 130
+        finally:
+            process.kill()
     os.close(ours)
     os.close(theirs)
     assert "Owls hoot." in recollect("recall", "owls").stdout

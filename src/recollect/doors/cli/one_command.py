@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+import select
 import signal
+import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -48,14 +51,39 @@ def chosen_namespace(engine: Engine, given: str | None) -> str:
     return engine.settings.namespace if given is None else checks.namespace(given)
 
 
+def confirmed(question: str) -> bool:
+    """Ask on a terminal, on standard error; Ctrl-C ends the question, and so does the end of the input."""
+    with _interruptible() as woken:
+        while True:
+            click.echo(f"{question} [y/N]: ", nl=False, err=True)
+            while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
+                pass  # the handler of the signal has its turn
+            answer = sys.stdin.readline()
+            if not answer:
+                raise click.Abort
+            if answer.strip().lower() in ("y", "yes", "n", "no", ""):
+                return answer.strip().lower() in ("y", "yes")
+            click.echo("Please answer y or n.", err=True)
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a prompt: the handler of asyncio only cancels the task, which waits for the answer."""
+def _interruptible() -> Iterator[socket.socket]:
+    """Raise KeyboardInterrupt at Ctrl-C: the handler of asyncio only cancels the task, which waits for the answer.
+
+    A signal also makes the socket readable. Python would block in a read that begins right after the signal, and look
+    at it only when something is typed.
+    """
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.set_wakeup_fd(waking.fileno())
     try:
-        yield
+        yield woken
     finally:
+        signal.set_wakeup_fd(before)
         signal.signal(signal.SIGINT, handler)
+        woken.close()
+        waking.close()
 
 
 @asynccontextmanager

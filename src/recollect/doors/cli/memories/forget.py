@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from recollect.doors.cli.one_command import command, interruptible, opened_engine
+from recollect.doors.cli.one_command import command, confirmed, opened_engine
 from recollect.doors.cli.printing import echo, one_line, print_json
 from recollect.errors import Invalid
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
@@ -54,9 +54,7 @@ def _ask(namespace: str, expected: Receipt) -> None:
         echo(line, err=True)
     if not sys.stdin.isatty():
         raise Invalid("Nothing was deleted: no terminal to confirm on. Use --yes to delete, or --dry-run to count.")
-    with interruptible():
-        agreed = click.confirm("Delete all of this?", err=True)
-    if not agreed:
+    if not confirmed("Delete all of this?"):
         echo("Nothing was deleted.", err=True)
         sys.exit(1)
 
