@@ -16,6 +16,7 @@ import click
 
 from recollect import checks, logs
 from recollect import settings as environment
+from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
 from recollect.settings import Settings
@@ -55,7 +56,7 @@ def confirmed(question: str) -> bool:
     """Ask on a terminal, on standard error; Ctrl-C ends the question, and so does the end of the input."""
     with _interruptible() as woken:
         while True:
-            click.echo(f"{question} [y/N]: ", nl=False, err=True)
+            echo(f"{question} [y/N]: ", nl=False, err=True)
             while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
                 pass  # the handler of the signal has its turn
             answer = sys.stdin.readline()
@@ -63,7 +64,7 @@ def confirmed(question: str) -> bool:
                 raise click.Abort
             if answer.strip().lower() in ("y", "yes", "n", "no", ""):
                 return answer.strip().lower() in ("y", "yes")
-            click.echo("Please answer y or n.", err=True)
+            echo("Please answer y or n.", err=True)
 
 
 @contextmanager
