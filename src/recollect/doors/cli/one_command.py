@@ -58,7 +58,7 @@ def confirmed(question: str) -> bool:
         while True:
             echo(f"{question} [y/N]: ", nl=False, err=True)
             while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
-                pass  # the handler of the signal has its turn
+                woken.recv(64)  # a signal whose handler did not raise
             answer = sys.stdin.readline()
             if not answer:
                 raise click.Abort
