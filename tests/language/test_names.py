@@ -1,4 +1,4 @@
-"""Names: whom a question is about, and whom it asks."""
+"""Names: whom a question is about."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from recollect.language.names import (
     ROLES,
     NamedPeople,
-    asks,
-    asks_assistant,
     people_named,
     title_case_candidates,
     without_names,
@@ -87,37 +85,6 @@ def test_names_leave_the_question() -> None:
 def test_a_question_of_names_alone_stays_whole() -> None:
     assert without_names("Caroline?", ("Caroline",)) == "Caroline?"
     assert without_names("Who is Caroline?", ("Caroline",)) == "Who is Caroline?"
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Which book did you recommend?",
-        "What have you actually suggested for dinner?",
-        "You told me a recipe once",
-        "You’ve mentioned a café",
-        "What was your first advice?",
-    ],
-)
-def test_a_question_about_the_assistants_words_is_one(question: str) -> None:
-    assert asks_assistant(question)
-
-
-@pytest.mark.parametrize(
-    "question", ["Which book would you suggest?", "Can you list my books?", "What did Mel recommend?"]
-)
-def test_a_request_is_not_a_question_about_the_assistants_words(question: str) -> None:
-    assert not asks_assistant(question)
-
-
-@pytest.mark.parametrize("text", ["Really?", "本当？", "حقا؟", "Would you come? " + "I would be so glad. " * 5])
-def test_a_message_that_ends_with_a_question_asks(text: str) -> None:
-    assert asks(text)
-
-
-@pytest.mark.parametrize("text", ["", "Yes.", "Why? " + "Because. " * 50])
-def test_other_messages_do_not_ask(text: str) -> None:
-    assert not asks(text)
 
 
 @given(st.text(), st.lists(st.text()))

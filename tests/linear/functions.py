@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from typing import Any, Literal, get_type_hints
 
 from recollect import checks, language, logs
@@ -31,6 +32,7 @@ TEXTS = {
     "short lines": "Ana 7\n" * (LENGTH // 6),
     "short sentences": "Ab. " * (LENGTH // 4),
     "distinct words": " ".join(f"Word{number}" for number in range(LENGTH // 8)),
+    "days": "hier today " * (LENGTH // 11),
     "Han": "漢字仮名交文" * (LENGTH // 6),
     "distinct Han": "".join(chr(0x4E00 + number % 20_000) for number in range(LENGTH)),
     "marks in order": "a" + "\u0316" * LENGTH,
@@ -75,6 +77,8 @@ _MADE: dict[Any, Callable[[str], Any]] = {
     str: lambda text: text,
     str | None: lambda text: text,
     int: lambda text: 500,
+    date: lambda text: date(2024, 6, 12),
+    datetime: lambda text: datetime(2024, 6, 12, tzinfo=UTC),
     Literal["NFD", "NFKC"]: lambda text: "NFKC",
     Iterable[str]: lambda text: [text],
     Sequence[str]: str.split,

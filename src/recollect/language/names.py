@@ -1,4 +1,4 @@
-"""Whom a question names and whom it addresses."""
+"""Whom a question names."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -15,22 +15,11 @@ _NICKNAME_LETTERS: Final = 3  # "Mel" names Melanie
 _NICKNAME_CHARACTERS: Final = 2  # the same where a character is a syllable: 田中 names 田中太郎
 _UNCASED_LETTERS: Final = (2, 3, 4)  # of a name in scripts that run it together with the words around it
 _MOST_MENTIONS: Final = 500  # a question that is longer is a document
-_QUESTION_TAIL: Final = 200  # characters: a message asks if it ends with a question, more or less
-_QUESTION_MARKS: Final = ("?", "？", "؟")
 
 # A word that begins with a letter other than a small Latin one; whether it is a capital is asked afterwards.
 _WORD: Final = re.compile(r"\b(?=[^\W\d_a-z])\w[\w-]*(?:['’]s)?")
 _POSSESSIVE: Final = re.compile(r"['’]s$")
 _RUN_TOGETHER: Final = re.compile(f"[{SPACELESS}\uac00-\ud7a3]+")  # Korean glues its particles to names
-_ASKS_ASSISTANT: Final = re.compile(
-    r"\b(?:did|had|have) you (?:\w+ly )?"
-    r"(?:recommend|suggest|advise|say|tell|mention|propose|explain|provide|give|list|describe|write|show|share)"
-    r"|\byou(?:['’]ve| have| had)? (?:\w+ly )?"
-    r"(?:recommended|suggested|advised|said|told|mentioned|proposed|explained|provided|gave|given|"
-    r"listed|described|wrote|showed|shared|created|came up with)\b"
-    r"|\byour (?:\w+ )?(?:advice|recommendations?|suggestions?|answers?|response|reply|explanation)\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +62,6 @@ def without_names(question: str, said: Collection[str]) -> str:
         plain = re.sub(bounded, " ", plain)
     plain = " ".join(plain.split())
     return plain if document_terms(plain) else question
-
-
-def asks_assistant(question: str) -> bool:
-    """Whether the question is about what the assistant itself has said."""
-    return _ASKS_ASSISTANT.search(question) is not None
-
-
-def asks(text: str) -> bool:
-    """Whether a message ends with a question, so that the next one may answer it."""
-    tail = text[-_QUESTION_TAIL:]
-    return any(mark in tail for mark in _QUESTION_MARKS)
 
 
 def _mentions(question: str) -> Iterator[tuple[str, str]]:

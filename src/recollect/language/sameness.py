@@ -119,11 +119,15 @@ def _words(text: str) -> list[str]:
     # Folding would make 102 of 10².
     marked = text if text.isascii() else "".join(f"^{sign}" if category(sign) == "No" else sign for sign in text)
     plain = fold(marked).translate(_APOSTROPHES)
-    for form, whole in _CONTRACTIONS:
-        plain = form.sub(whole, plain)
+    if "'" in plain or "cannot" in plain:
+        for form, whole in _CONTRACTIONS:
+            plain = form.sub(whole, plain)
     plain = _BETWEEN_LETTERS.sub(" ", _ASKED_TO_REMEMBER.sub("", plain))
     words: list[str] = []
     for chunk in plain.split():
+        if chunk.isalnum():
+            words.append(_NUMBERS.get(chunk, chunk))
+            continue
         word = chunk.lstrip(_OPENING)
         # From the end: a regular expression that looks for it from the front takes a time that grows with the square.
         end = len(word)
