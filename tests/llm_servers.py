@@ -91,7 +91,11 @@ class ProviderServer:
     """What a test tells the server, and what it heard."""
 
     url: str
-    key: str = KEY
+    key: str | None = KEY
+    """None lets everybody in, as servers of one's own do."""
+    dimensions: int = DIMENSIONS
+    can_shorten: bool = True
+    """Whether it makes as many dimensions as a request asks for."""
     answer: Callable[[Asked], Step] = lambda asked: Reply("An answer.")
     requests: list[Asked] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
@@ -203,6 +207,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._take(asked, self.provider.next_step(asked), speaks)
 
     def _is_authorised(self, headers: dict[str, str]) -> bool:
+        if self.provider.key is None:
+            return True
         return self.provider.key in (headers.get("authorization", "").removeprefix("Bearer "), headers.get("x-api-key"))
 
     def _take(self, asked: Asked, step: Step, speaks: "_Speaks") -> None:
@@ -218,7 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             reply = Reply(step.text) if isinstance(step, Truncated) else step
             embeds = asked.path == "/v1/embeddings"
-            answer = embeddings(asked.body) if embeds else speaks.reply(asked.body, reply)
+            size = (self.provider.can_shorten and asked.body.get("dimensions")) or self.provider.dimensions
+            answer = embeddings(asked.body, size) if embeds else speaks.reply(asked.body, reply)
             self._send(200, answer, cut=isinstance(step, Truncated))
 
     def _send(
@@ -380,14 +387,14 @@ def _pieces(text: str) -> list[str]:
     return re.findall(r"\S+\s*", text) or [text]
 
 
-def embeddings(body: dict[str, Any]) -> dict[str, Any]:
+def embeddings(body: dict[str, Any], dimensions: int = DIMENSIONS) -> dict[str, Any]:
     """The answer to a request for embeddings, in the encoding that it asks for."""
     texts: Sequence[str] = [body["input"]] if isinstance(body["input"], str) else body["input"]
     as_base64 = body.get("encoding_format") == "base64"
     entries = []
     for index, text in enumerate(texts):
         # Servers that are only compatible may send vectors of any length.
-        vector = np.float32(3) * embedding(text)
+        vector = np.float32(3) * embedding(text, dimensions)
         value = base64.b64encode(vector.tobytes()).decode() if as_base64 else vector.tolist()
         entries.append({"object": "embedding", "index": index, "embedding": value})
     tokens = sum(len(text.split()) for text in texts)
@@ -395,15 +402,15 @@ def embeddings(body: dict[str, Any]) -> dict[str, Any]:
     return {"object": "list", "data": entries, "model": body["model"], "usage": usage}
 
 
-def embedding(text: str) -> NDArray[np.float32]:
+def embedding(text: str, dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
     """The sum of directions of a text's words, of length 1."""
     words = re.findall(r"\w+", text.lower()) or [text]
-    total = np.sum([_direction(word) for word in words], axis=0)
+    total = np.sum([_direction(word, dimensions) for word in words], axis=0)
     vector: NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
     return vector
 
 
 @cache
-def _direction(word: str) -> NDArray[np.float64]:
+def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
     seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
-    return np.random.default_rng(seed).standard_normal(DIMENSIONS)
+    return np.random.default_rng(seed).standard_normal(dimensions)

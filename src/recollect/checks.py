@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from numbers import Real
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from recollect.errors import Invalid
 
@@ -23,6 +24,8 @@ MAX_METADATA_VALUES = 100_000
 MAX_IDENTIFIER_CHARACTERS = 255
 MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
+# Of stored vectors, of which each must fit into a page of PostgreSQL beside its keys. An index would take 4,000.
+MAX_DIMENSIONS = 3_072
 LARGEST_ID = 2**63 - 1
 # Of a caller's own words in a message: enough to know them again.
 MAX_SHOWN_CHARACTERS = 64
@@ -37,6 +40,13 @@ def namespace(value: str) -> str:
             f"namespace {value!r} is invalid: use letters, digits and . _ : @ -, "
             "start with a letter or digit, at most 128 characters"
         )
+    return value
+
+
+def optional_uuid(value: UUID | None, name: str) -> UUID | None:
+    """A UUID that may be missing."""
+    if value is not None and not isinstance(value, UUID):
+        raise Invalid(f"{name} must be a UUID, not {type(value).__name__}")
     return value
 
 
@@ -203,6 +213,19 @@ def utc(value: datetime, name: str) -> datetime:
         return value.astimezone(UTC)
     except OverflowError as problem:
         raise Invalid(f"{name} is outside the range of years that can be stored: {value}") from problem
+
+
+def moment(given: object) -> datetime:
+    """A date and time as JSON has it, in text; a plain ValueError, for models of Pydantic."""
+    try:
+        return datetime.fromisoformat(given if isinstance(given, str) else "")
+    except ValueError:
+        raise ValueError("write a date and time such as 2026-02-14T12:00:00Z") from None
+
+
+def optional_utc(value: datetime | None, name: str) -> datetime | None:
+    """The same where it may be missing."""
+    return None if value is None else utc(value, name)
 
 
 def time_range(

@@ -16,7 +16,9 @@ from recollect.errors import Misconfigured
 MAX_CONNECTIONS = 20
 PREFIX = "RECOLLECT_"
 
-EmbeddingModel = Literal["local", "openai:text-embedding-3-small"]
+# In a name as Vertex's text-embedding@001, what follows the sign is not read as dimensions.
+EMBEDDING_MODEL = re.compile(r"local|onnx:(?P<folder>.+)|openai:(?P<model>\S+?)(?:@(?P<dimensions>[1-9][0-9]*))?")
+EMBEDDING_MODEL_FORMS = "local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"
 
 # Variables of our own tools, which the product does not read.
 NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
@@ -59,11 +61,12 @@ class Settings(BaseSettings):
     )
     namespace: str = Field("default", description="Namespace that the library and the command line use")
     embedding_model_path: Path | None = Field(
-        None, description="ONNX file of all-MiniLM-L6-v2 to use instead of the bundled one"
+        None, description="What `local` stands for: an ONNX file of all-MiniLM-L6-v2, or a model's folder"
     )
-    embedding_model: EmbeddingModel = Field(
+    embedding_model: str = Field(
         "local",
-        description="Embedding model for new namespaces; `recollect embeddings switch` changes existing ones",
+        description=f"Embedding model for new namespaces: {EMBEDDING_MODEL_FORMS}; "
+        "`recollect embeddings switch` changes existing ones",
     )
     llm: str | None = Field(
         None,
@@ -169,6 +172,16 @@ class Settings(BaseSettings):
     def _names_a_provider(cls, value: str | None) -> str | None:
         if value is not None and not re.fullmatch(r"(openai|anthropic):\S+", value):
             raise ValueError("write openai:MODEL or anthropic:MODEL")
+        return value
+
+    @field_validator("embedding_model")
+    @classmethod
+    def _names_a_model(cls, value: str) -> str:
+        named = EMBEDDING_MODEL.fullmatch(value)
+        if named is None:
+            raise ValueError(f"write {EMBEDDING_MODEL_FORMS}")
+        if named["dimensions"] and int(named["dimensions"]) > checks.MAX_DIMENSIONS:
+            raise ValueError(f"at most {checks.MAX_DIMENSIONS:,} dimensions can be stored")
         return value
 
     @field_validator("trusted_proxies")

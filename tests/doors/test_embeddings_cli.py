@@ -1,9 +1,11 @@
 """`recollect embeddings` and what `doctor` says of models, run as a user runs them."""
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.commands import RECOLLECT, recollect
 from tests.flows.talk import say_all
+from tests.inference.onnx_files import minilm_folder
 from tests.llm_servers import Failure, ProviderServer, provider_server
 
 OPENAI = "openai:text-embedding-3-small"
@@ -62,9 +65,9 @@ def test_a_model_in_use_is_left_as_it_is(settings: Settings, namespace: str) -> 
 
 
 def test_another_model_and_a_missing_key_are_one_sentence(settings: Settings) -> None:
-    unknown = run("embeddings", "switch", "openai:gpt-4o")
+    unknown = run("embeddings", "switch", "gpt-4o")
     assert unknown.returncode == 2
-    assert f"MODEL must be one of local, {OPENAI}" in unknown.stderr
+    assert "MODEL must be local, onnx:FOLDER or openai:MODEL[@DIMENSIONS], not 'gpt-4o'" in unknown.stderr
     keyless = run("embeddings", "switch", OPENAI)
     assert keyless.returncode == 1
     assert "API key not configured: set RECOLLECT_OPENAI_API_KEY" in keyless.stderr
@@ -94,3 +97,40 @@ def test_doctor_says_what_writes(settings: Settings, environment: dict[str, str]
     result = run("doctor", **environment)
     assert sentence in result.stdout
     assert "sk-x" not in result.stdout
+
+
+async def test_doctor_names_the_model_its_speed_and_what_a_switch_would_take(
+    engine: Engine, namespace: str, tmp_path: Path, provider: ProviderServer
+) -> None:
+    await say_all(engine, namespace, "ann", "The ferry leaves at nine.", "We sold the boat.")
+    await engine.indexer.flush(namespace)
+    same = run("doctor").stdout
+    assert re.search(
+        r"ok       model      all-MiniLM-L6-v2-onnx-int8, 384 dimensions, about \d+ texts per second", same
+    )
+    assert "embedding its 2 passage(s) again would take less than a minute" in same
+    folder = minilm_folder(tmp_path / "mine")
+    other = run("doctor", RECOLLECT_EMBEDDING_MODEL=f"onnx:{folder}").stdout
+    assert re.search(r"switching its 2 passage\(s\) to onnx:mine-\w{12} would take less than a minute", other)
+    provider.dimensions = 768
+    served = run("doctor", RECOLLECT_EMBEDDING_MODEL="openai:nomic-embed-text", **provider.environment()).stdout
+    assert "openai:nomic-embed-text, 768 dimensions, about" in served
+    provider.answer = lambda asked: Failure(404, message="model not found")
+    lost = run("doctor", RECOLLECT_EMBEDDING_MODEL="openai:lost", **provider.environment())
+    assert lost.returncode == 1
+    assert "MISSING  model      OpenAI does not know the model or URL (404): model not found" in lost.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("minilm", "RECOLLECT_EMBEDDING_MODEL: write local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"),
+        ("openai:m@9999", "RECOLLECT_EMBEDDING_MODEL: at most 3,072 dimensions can be stored"),
+        ("onnx:/nowhere", "/nowhere is not a folder: write onnx: and the folder that the model's files are in"),
+    ],
+)
+def test_a_setting_that_names_no_model_is_one_sentence(settings: Settings, value: str, sentence: str) -> None:
+    result = run("embeddings", "status", RECOLLECT_EMBEDDING_MODEL=value)
+    assert result.returncode == 1
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr

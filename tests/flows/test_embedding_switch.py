@@ -14,7 +14,7 @@ from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
-from tests.llm_servers import Failure, ProviderServer, hurry, provider_server
+from tests.llm_servers import Failure, ProviderServer, Reply, hurry, provider_server
 from tests.memory.test_passages import counts
 
 OPENAI = "openai:text-embedding-3-small"
@@ -139,7 +139,7 @@ async def test_a_provider_that_fails_leaves_the_old_model_and_the_rest_is_done_l
     filled: Engine, namespace: str, provider: ProviderServer
 ) -> None:
     before = (await filled.embeddings.status(namespace)).active
-    await filled.namespace_models.embedders.require(OPENAI, namespace).embed_query("a first request succeeds")
+    provider.script(Reply(""))  # to the trial
     provider.answer = lambda asked: Failure(503)
     with pytest.raises(Unavailable, match="503"):
         await filled.embeddings.run(namespace, OPENAI)
@@ -149,7 +149,7 @@ async def test_a_provider_that_fails_leaves_the_old_model_and_the_rest_is_done_l
 
 
 async def test_going_back_half_way_leaves_nothing_of_the_other_model(filled: Engine, namespace: str) -> None:
-    new = filled.namespace_models.embedders.require(OPENAI, namespace)
+    new = await filled.namespace_models.embedders.require(OPENAI, namespace)
     old = await filled.embeddings._begin(namespace, OPENAI)
     assert old is not None
     await filled.embeddings._batch(namespace, old, new, 0)
@@ -224,11 +224,20 @@ async def test_while_the_provider_is_down_words_decide_and_new_passages_wait(
     assert "ferry" in found.memories[0].text
 
 
-async def test_another_model_than_the_two_and_one_without_a_key_are_refused(
+async def test_a_model_that_cannot_embed_is_refused_before_anything_begins(
+    filled: Engine, namespace: str, provider: ProviderServer
+) -> None:
+    provider.answer = lambda asked: Failure(404, message="The model `gpt-4o` does not embed.")
+    with pytest.raises(Misconfigured, match="does not know the model or URL"):
+        await filled.embeddings.run(namespace, "openai:gpt-4o")
+    assert (await filled.embeddings.status(namespace)).next is None
+
+
+async def test_what_names_no_model_and_one_without_a_key_are_refused(
     filled: Engine, namespace: str, settings: Settings
 ) -> None:
-    with pytest.raises(Invalid, match="MODEL must be one of"):
-        await filled.embeddings.run(namespace, "openai:gpt-4o")
+    with pytest.raises(Invalid, match=r"MODEL must be local, onnx:FOLDER or openai:MODEL\[@DIMENSIONS\], not 'gpt-4o'"):
+        await filled.embeddings.run(namespace, "gpt-4o")
     keyless = await Engine.open(settings.model_copy(update={"openai_api_key": None, "openai_base_url": None}))
     with pytest.raises(Misconfigured, match="set RECOLLECT_OPENAI_API_KEY"):
         await keyless.embeddings.run(namespace, OPENAI)

@@ -1,9 +1,11 @@
 """The local embedder: what its vectors mean, which file it accepts, and whom it makes wait."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -16,8 +18,10 @@ import numpy as np
 import pytest
 
 from recollect.errors import Misconfigured, Unavailable
+from recollect.inference.embedding import cores
 from recollect.inference.embedding.embedder import Closed, Embedder
-from recollect.inference.embedding.local import TOKENS_PER_RUN, WHEEL_MODEL_ID, WHEEL_PACKAGE, LocalEmbedder, ModelFile
+from recollect.inference.embedding.local import TOKENS_PER_RUN, LocalEmbedder
+from recollect.inference.embedding.model_file import WHEEL_MODEL_ID, WHEEL_PACKAGE, ModelFile
 
 PASSAGE = "We moved the billing service to PostgreSQL last spring, and the nightly export has been quiet since. " * 10
 MIXED = [
@@ -297,6 +301,48 @@ async def test_a_question_does_not_wait_for_the_documents_before_it(embedder: Lo
     await embedder.embed_query("Where do we keep invoices?")
     assert sum(not task.done() for task in imports) > 10
     await asyncio.gather(*imports)
+
+
+async def test_documents_are_embedded_on_several_cores_at_once(
+    wheel_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Imported once the embedder has told it to report nothing.
+    import onnxruntime
+
+    together = threading.Barrier(2)
+
+    class Meeting(onnxruntime.InferenceSession):  # type: ignore[misc]
+        def run(self, names: Any, feeds: Any, *rest: Any) -> Any:
+            if len(feeds["input_ids"]) > 1:  # loading tries a single text
+                together.wait(30)  # fails unless another thread comes as well
+            return super().run(names, feeds, *rest)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Meeting)
+    monkeypatch.setattr(cores, "at_once", lambda: 2)
+    several = located_at(Path(shutil.copy(wheel_file, tmp_path / "model.onnx")))
+    assert len(await several.embed_documents([PASSAGE] * 8)) == 8
+    several.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux knows a priority of one thread")
+async def test_documents_yield_to_everything_else_and_questions_do_not(embedder: LocalEmbedder) -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    own = priority()
+    assert await embedder._in(embedder._documents, priority) > own
+    assert await embedder._in(embedder._questions, priority) == own
+
+
+@pytest.mark.parametrize(("content", "allowed"), [("150000 100000", 2), ("max 100000", cores.MAX_AT_ONCE), ("", 8)])
+def test_no_more_are_embedded_at_once_than_a_container_has_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, allowed: int
+) -> None:
+    quota = tmp_path / "cpu.max"
+    quota.write_text(content)
+    monkeypatch.setattr(cores, "_QUOTA", quota)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert cores.at_once() == allowed
 
 
 async def test_once_closed_it_says_so_even_to_work_under_way() -> None:

@@ -82,8 +82,9 @@ async def test_what_may_pass_is_tried_again(
 async def test_vectors_of_another_size_are_refused(embedder: OpenAiEmbedder, provider: ProviderServer) -> None:
     small = '{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[1.0,0.0]}],'
     provider.answer = lambda asked: Raw(small + '"usage":{"prompt_tokens":1,"total_tokens":1}}')
-    with pytest.raises(Unavailable, match="sent an invalid answer"):
+    with pytest.raises(Misconfigured, match="answered with 2 dimensions instead of 1,536, so it is another model"):
         await embedder.embed_query("hello")
+    assert len(provider.requests) == 1
 
 
 async def test_without_a_key_the_error_names_the_setting(engine: Engine, namespace: str) -> None:

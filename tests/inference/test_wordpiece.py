@@ -90,8 +90,10 @@ def test_every_character_of_unicode_is_read_as_the_reference_reads_it_but_for_th
     different = set()
     for start in range(0, len(ALL_CHARACTERS), 256):
         block = [f"a{character}b" for character in ALL_CHARACTERS[start : start + 256]]
-        if wordpiece.words(" ".join(block)) != reference_words(reference, " ".join(block)):
-            different |= {text[1] for text in block if wordpiece.words(text) != reference_words(reference, text)}
+        if wordpiece.bundled().words(" ".join(block)) != reference_words(reference, " ".join(block)):
+            different |= {
+                text[1] for text in block if wordpiece.bundled().words(text) != reference_words(reference, text)
+            }
     assert different == DIFFERING
 
 
@@ -150,11 +152,11 @@ def test_a_text_is_cut_inside_a_word_as_the_reference_cuts_it(truncating: Tokeni
 
 
 def test_half_of_a_surrogate_pair_is_dropped() -> None:
-    assert wordpiece.words("a\ud800b \udfff") == ["ab"]
+    assert wordpiece.bundled().words("a\ud800b \udfff") == ["ab"]
 
 
 def test_the_caches_do_not_grow_without_bound() -> None:
     for character in ALL_CHARACTERS[::20]:
         wordpiece.encode(f"{character} {character}{'x' * 120}")
-    assert len(wordpiece._FOLDED) <= wordpiece.CACHED_CHARACTERS
-    assert wordpiece._cached_pieces.cache_info().currsize <= wordpiece.CACHED_WORDS
+    assert len(wordpiece._folding(True, True)) <= wordpiece.CACHED_CHARACTERS
+    assert wordpiece.bundled()._cached_pieces.cache_info().currsize <= wordpiece.CACHED_WORDS

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from recollect.errors import Misconfigured
 from recollect.inference.anthropic_llm import AnthropicWriter
-from recollect.inference.embedding.openai import OpenAiEmbedder
+from recollect.inference.embedding.openai import ModelName, OpenAiEmbedder
 from recollect.inference.failures import ANTHROPIC, OPENAI
 from recollect.inference.llm import Llm, WrittenLlm
 from recollect.inference.openai_llm import OpenAiWriter
@@ -14,10 +14,13 @@ from recollect.inference.requests.guard import Guard
 from recollect.inference.requests.limits import Clock, Limits, Pace, SystemClock, Turns
 from recollect.inference.requests.meter import Meter
 from recollect.inference.sdk import Account, Sdk
-from recollect.settings import Settings
+from recollect.settings import EMBEDDING_MODEL, Settings
 
 # The contract's rate; as many at once as can be under way at that rate while each of them is slow.
 EMBEDDINGS = Limits(per_second=3, at_once=30)
+
+# Of a server that wants no key: nobody's account, so only its speed limits it.
+OWN_EMBEDDINGS = Limits(per_second=100, at_once=30)
 
 # Both attempts of one search: those that follow need not wait as long.
 SILENT_EMBEDDINGS_TO_OPEN = 2
@@ -37,6 +40,7 @@ class Providers:
         self._limits = Limits(settings.llm_requests_per_second, settings.llm_concurrency)
         self._seconds = settings.llm_deadline_seconds
         self._addresses = {"openai": settings.openai_base_url, "anthropic": settings.anthropic_base_url}
+        self._is_own_server = settings.openai_api_key is None and settings.openai_base_url is not None
         self.has_openai = "openai" in settings.usable_providers
         openai = Account(OPENAI, settings.openai_api_key, settings.openai_base_url)
         anthropic = Account(ANTHROPIC, settings.anthropic_api_key, settings.anthropic_base_url)
@@ -58,10 +62,21 @@ class Providers:
             return WrittenLlm(OpenAiWriter(self._openai, guard, named["model"]), self._clock, self._seconds)
         return WrittenLlm(AnthropicWriter(self._anthropic, guard, named["model"]), self._clock, self._seconds)
 
-    def embedder(self, model_id: str, namespace: str) -> OpenAiEmbedder:
-        """A model of OpenAI's that embeds, on the account of a namespace."""
-        guard = self._guard(model_id, EMBEDDINGS, SILENT_EMBEDDINGS_TO_OPEN)
-        return OpenAiEmbedder(model_id, self._openai, guard, namespace)
+    def embedder(self, model_id: str, namespace: str, stored_dimensions: int | None = None) -> OpenAiEmbedder:
+        """A model of OpenAI's protocol that embeds, on the account of a namespace."""
+        named = EMBEDDING_MODEL.fullmatch(model_id)
+        if named is None or named["model"] is None:
+            raise Misconfigured(f"{model_id!r} does not name an embedding model: write openai:MODEL")
+        name = ModelName(model_id, named["model"], int(named["dimensions"]) if named["dimensions"] else None)
+        limits = OWN_EMBEDDINGS if self._is_own_server else EMBEDDINGS
+        return OpenAiEmbedder(
+            name,
+            self._openai,
+            self._guard(model_id, limits, SILENT_EMBEDDINGS_TO_OPEN),
+            namespace,
+            stored_dimensions=stored_dimensions,
+            own_server=self._is_own_server,
+        )
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -4,20 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from recollect import settings as environment
-from recollect.inference.embedding.embedders import LOCAL
-from recollect.inference.embedding.local import LocalEmbedder
+from recollect.inference.embedding.embedders import LocalModels
 
 
 @contextmanager
 def model_loading() -> Iterator[None]:
     """The block's engine finds the model loaded, or on its way: engines of a process share it."""
     settings = environment.load()
-    local = LocalEmbedder.locate(settings.embedding_model_path) if settings.embedding_model == LOCAL else None
-    if local is None:
-        yield
-        return
-    local.begin_loading()
+    models = LocalModels.locate(settings)
+    if (embedder := models.named(settings.embedding_model)) is not None:
+        embedder.begin_loading()
     try:
         yield
     finally:
-        local.close()
+        models.close()

@@ -18,6 +18,7 @@ class GiantIndexes:
     async def build(self, namespace: str, owner: str | None, embedder: Embedder, old: Giant | None) -> Giant:
         """Index the vectors that an owner has now, in place of an older index."""
         model, dimensions = embedder.model_id, embedder.dimensions
+        assert dimensions is not None, "there are vectors, so their size is known"
         async with self._database.reading(namespace) as db:
             _, highest = await self._giants.extent(db, owner, model, 0)
         name = vector_index.name_for(namespace, model, owner, highest)

@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from recollect import tasks, telemetry
 from recollect.errors import RecollectError, Unavailable
 from recollect.flows.indexing.namespace_models import NamespaceModels
+from recollect.inference.embedding import cores
 from recollect.inference.embedding.embedder import Closed, Embedder, as_text
 from recollect.memory.index.passages import Claim, Passages
 from recollect.storage.database import Database, Transaction
@@ -14,6 +17,11 @@ from recollect.storage.database import Database, Transaction
 # Passages a transaction: large enough to keep the model busy, small enough that a kill repeats little.
 BATCH = 32
 BATCH_WITHOUT_MODEL = 512
+
+# While batches are embedded on all cores, another one is read or written.
+MORE_THAN_CORES = 1
+# Of a namespace that is alone with a long backlog, each worker does so many before others are looked for.
+BATCHES_EACH = 2
 
 # Writes of this process wake the indexer; this is for what others left behind.
 POLL_SECONDS = 5.0
@@ -46,6 +54,7 @@ class Indexer:
         self._indexed = indexed
         # Embedding holds a connection, and a provider's embedder needs another one to pay: some must stay free.
         self._embedding = asyncio.Semaphore(at_once)
+        self._workers = min(at_once, cores.at_once() + MORE_THAN_CORES)
         self._work = asyncio.Event()
         self._task = tasks.BackgroundTask("recollect-indexer")
 
@@ -62,10 +71,31 @@ class Indexer:
         self._work.set()
 
     async def round(self) -> int:
-        """One batch for every namespace that has work; returns how many passages were done."""
+        """A batch for every namespace that has work, some at once; returns how many passages were done."""
+        turns = deque(await self._passages.namespaces_with_work(self._database))
+        if len(turns) < self._workers:
+            for namespace in list(turns):
+                turns.extend([namespace] * (await self._batches(namespace) - 1))
+        failures: dict[str, RecollectError] = {}
+        async with tasks.beside(*(self._take_turns(turns, failures) for _ in range(self._workers))) as workers:
+            done = sum(await asyncio.gather(*workers))
+        if failures and done == 0:
+            raise next(iter(failures.values()))
+        return done
+
+    async def _batches(self, namespace: str) -> int:
+        """How many batches to do of a namespace when there are few others."""
+        most = BATCHES_EACH * self._workers
+        async with self._database.reading(namespace) as db:
+            return ceil(await self._passages.waiting(db, most * BATCH) / BATCH)
+
+    async def _take_turns(self, turns: deque[str], failures: dict[str, RecollectError]) -> int:
+        """Do batches until there are no more turns; returns how many passages were done."""
         done = 0
-        failure: RecollectError | None = None
-        for namespace in await self._passages.namespaces_with_work(self._database):
+        while turns:
+            namespace = turns.popleft()
+            if namespace in failures:
+                continue
             try:
                 done += await self._batch(namespace)
             except Closed:
@@ -74,10 +104,9 @@ class Indexer:
                 # A namespace whose budget is spent, or whose provider is down, must not keep the others waiting.
                 # Its name is a field of the log: a program without logging prints the sentence alone, and may not tell
                 # its user of another namespace.
-                _log.warning("Indexing of a namespace failed: %s", problem, extra={"namespace": namespace})
-                failure = problem
-        if failure is not None and done == 0:
-            raise failure
+                if namespace not in failures:
+                    _log.warning("Indexing of a namespace failed: %s", problem, extra={"namespace": namespace})
+                failures[namespace] = problem
         return done
 
     async def flush(self, namespace: str, progress: Callable[[int], None] | None = None) -> str | None:
@@ -85,9 +114,12 @@ class Indexer:
 
         `progress` hears how many passages wait. Without a model only their words are counted, and a sentence says so.
         """
+        at_once = 1
         while True:
-            done = await self._batch(namespace)
+            async with tasks.beside(*(self._batch(namespace) for _ in range(at_once))) as batches:
+                done = sum(await asyncio.gather(*batches))
             waiting = await self.waiting(namespace)
+            at_once = min(self._workers, ceil(waiting / BATCH))
             if progress is not None:
                 progress(waiting)
             if waiting == 0:

@@ -5,12 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from recollect import checks
 from recollect.errors import Conflict
 from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder, as_text
-from recollect.inference.embedding.embedders import NAMES
 from recollect.memory.index.embedding_models import EmbeddingModels, Outdated, State
 from recollect.memory.index.passages import Passages
 from recollect.storage.database import Database
@@ -66,8 +64,7 @@ class EmbeddingSwitch:
 
     async def run(self, namespace: str, name: str, progress: Callable[[int, int], None] | None = None) -> bool:
         """Move to a model; False if it is the namespace's already. `progress` hears what is done and of how many."""
-        checks.one_of(name, NAMES, "MODEL")
-        new = self._namespace_models.embedders.require(name, namespace)
+        new = await self._namespace_models.next_embedder(namespace, name)
         old = await self._begin(namespace, new.model_id)
         if old is None:
             return False

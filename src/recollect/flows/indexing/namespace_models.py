@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from recollect.errors import RecollectError, Unavailable
 from recollect.inference.embedding.embedder import Embedder, Vector, as_text
 from recollect.inference.embedding.embedders import Embedders
+from recollect.inference.embedding.model_file import WHEEL_MODEL_ID
+from recollect.inference.embedding.scale import BUNDLED, Scale, measured
 from recollect.inference.failures import FAILURES, NoUsableKey
 from recollect.memory.index.embedding_models import EmbeddingModels
 from recollect.memory.index.search import Meaning
 from recollect.storage.database import Database, Transaction
+
+# What a model embeds before anything is entrusted to it.
+_TRIAL = "A sentence to see whether the model answers."
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +64,7 @@ class SemanticQuery:
     meaning: Meaning | None
     outage: RecollectError | None = None
     waiting: Waiting | None = None
+    scale: Scale = BUNDLED
 
     @property
     def degraded(self) -> str | None:
@@ -99,6 +105,7 @@ class NamespaceModels:
         self._models = models
         self.embedders = embedders
         self._warned: set[str] = set()
+        self._scales: dict[str, Scale] = {WHEEL_MODEL_ID: BUNDLED}
 
     async def current(self, namespace: str) -> CurrentModel:
         """The model that searches ask now: the recorded one, or before the first vector the one set up here."""
@@ -110,10 +117,20 @@ class NamespaceModels:
 
     async def embedder(self, namespace: str) -> Embedder | None:
         """The embedder of a namespace's model; None if this process has no such model."""
-        return self._embedder((await self.current(namespace)).active, namespace)
+        return await self._embedder((await self.current(namespace)).active, namespace)
 
-    def _embedder(self, model: str | None, namespace: str) -> Embedder | None:
+    async def next_embedder(self, namespace: str, name: str) -> Embedder:
+        """The embedder that a namespace may move to, by the name that users give it; it has embedded a text."""
+        embedder = await self.embedders.require(name, namespace)
+        if embedder.dimensions is None:
+            embedder = await self._with_stored_dimensions(embedder, namespace) or embedder
+        await embedder.embed_documents([_TRIAL])
+        return embedder
+
+    async def _embedder(self, model: str | None, namespace: str) -> Embedder | None:
         embedder = None if model is None else self.embedders.find(model, namespace)
+        if embedder is not None and embedder.dimensions is None:
+            return await self._with_stored_dimensions(embedder, namespace)
         if model is not None and embedder is None and model not in self._warned:
             self._warned.add(model)
             _log.warning(
@@ -123,10 +140,16 @@ class NamespaceModels:
             )
         return embedder
 
+    async def _with_stored_dimensions(self, embedder: Embedder, namespace: str) -> Embedder | None:
+        """The same for vectors that can be compared with those of the namespace, if it has any."""
+        async with self._database.reading(namespace) as db:
+            stored = await self._models.dimensions(db, embedder.model_id)
+        return self.embedders.find(embedder.model_id, namespace, stored)
+
     async def missing(self, namespace: str) -> str | None:
         """What is said where nothing can be embedded because this process has no model; None if it has."""
         model = (await self.current(namespace)).active
-        found = self._embedder(model, namespace)
+        found = await self._embedder(model, namespace)
         return Embedding(None, str(self.embedders.missing(model))).degraded if found is None else None
 
     async def why_missing(self, namespace: str) -> RecollectError:
@@ -139,12 +162,17 @@ class NamespaceModels:
 
     async def question(self, namespace: str, text: str) -> SemanticQuery:
         """What to compare with stored vectors, or why there is nothing to compare them with."""
-        model = (await self.current(namespace)).active
-        embedder = self._embedder(model, namespace)
+        return await self.question_for(namespace, (await self.current(namespace)).active, text)
+
+    async def question_for(self, namespace: str, model: str | None, text: str) -> SemanticQuery:
+        """The same for a caller who has read the record of the namespace; None is the model of new namespaces."""
+        model = model or self.embedders.model_id(self.embedders.name)
+        embedder = await self._embedder(model, namespace)
         if embedder is None:
             return SemanticQuery(None, self.embedders.missing(model))
         try:
-            return SemanticQuery(Meaning(as_text(await embedder.embed_query(text)), embedder.model_id))
+            meaning = Meaning(as_text(await embedder.embed_query(text)), embedder.model_id)
+            return SemanticQuery(meaning, scale=await self._scale(embedder))
         except FAILURES as problem:
             if not self.embedders.is_remote(embedder):
                 raise
@@ -152,10 +180,17 @@ class NamespaceModels:
             _log.info("A search used only keyword search: %s", problem)
             return SemanticQuery(None, problem)
 
+    async def _scale(self, embedder: Embedder) -> Scale:
+        """Measured once, for models on this machine; a provider would charge for it."""
+        if embedder.model_id not in self._scales:
+            of_provider = self.embedders.is_remote(embedder)
+            self._scales[embedder.model_id] = BUNDLED if of_provider else await measured(embedder)
+        return self._scales[embedder.model_id]
+
     async def documents(self, namespace: str, texts: Sequence[str]) -> Embedding:
         """The vectors of texts; without a model, or while its provider fails, the indexer makes them later."""
         model = (await self.current(namespace)).active
-        embedder = self._embedder(model, namespace)
+        embedder = await self._embedder(model, namespace)
         if embedder is None:
             return Embedding(None, str(self.embedders.missing(model)))
         try:

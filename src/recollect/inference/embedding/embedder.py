@@ -27,8 +27,8 @@ class Embedder(Protocol):
         """Names the space: vectors are only ever compared with vectors of the same id."""
 
     @property
-    def dimensions(self) -> int:
-        """How many numbers a vector has."""
+    def dimensions(self) -> int | None:
+        """How many numbers a vector has; None if nothing says so before the first one is made."""
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector per text, in the order given."""
@@ -39,4 +39,5 @@ class Embedder(Protocol):
 
 def as_text(vector: Vector) -> str:
     """A vector in the text form that pgvector reads; six digits are more than a halfvec keeps."""
-    return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"
+    # One formatting of all takes half as long as one of each.
+    return "[" + ",".join(["%.6g"] * len(vector)) % tuple(vector.tolist()) + "]"

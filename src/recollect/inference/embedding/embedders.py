@@ -1,40 +1,98 @@
 """Embedders: the models of this process, by the id that vectors carry."""
 
-from typing import get_args
+from pathlib import Path
+from typing import Self
 
-from recollect.errors import Misconfigured
+from recollect import tasks
+from recollect.errors import Invalid, Misconfigured
 from recollect.inference.embedding.embedder import Embedder
-from recollect.inference.embedding.local import WHEEL, WHEEL_MODEL_ID, LocalEmbedder
+from recollect.inference.embedding.local import LocalEmbedder
+from recollect.inference.embedding.model_file import WHEEL, WHEEL_MODEL_ID
+from recollect.inference.embedding.openai import OpenAiEmbedder
 from recollect.inference.failures import OPENAI
 from recollect.inference.providers import Providers
-from recollect.settings import EmbeddingModel
+from recollect.settings import EMBEDDING_MODEL, EMBEDDING_MODEL_FORMS, Settings
 
 LOCAL = "local"
-NAMES: tuple[str, ...] = get_args(EmbeddingModel)
-_OF_PROVIDERS = frozenset(NAMES) - {LOCAL}
+_OF_PROVIDERS = "openai:"
+
+
+class LocalModels:
+    """The models on disk: the one called local, and those of folders that were named here."""
+
+    def __init__(self, local: LocalEmbedder | None, folders: dict[str, LocalEmbedder]) -> None:
+        self.local = local
+        self._folders = folders
+
+    @classmethod
+    def locate(cls, settings: Settings) -> Self:
+        """What the settings name; Misconfigured if its files are not there. Hashing large ones takes a moment."""
+        local = LocalEmbedder.locate(settings.embedding_model_path)
+        models = cls(local, {})
+        models.named(settings.embedding_model)
+        return models
+
+    def named(self, name: str) -> LocalEmbedder | None:
+        """The model on disk by the name that users give it; a folder is looked into when it is first named."""
+        if name == LOCAL:
+            return self.local
+        match = EMBEDDING_MODEL.fullmatch(name)
+        if match is None or match["folder"] is None:
+            return None
+        if name not in self._folders:
+            self._folders[name] = LocalEmbedder.in_folder(Path(match["folder"]))
+        return self._folders[name]
+
+    def find(self, model_id: str) -> LocalEmbedder | None:
+        """The model whose vectors carry an id."""
+        known = [*self._folders.values()] if self.local is None else [self.local, *self._folders.values()]
+        return next((embedder for embedder in known if embedder.model_id == model_id), None)
+
+    def close(self) -> None:
+        """Take no more work."""
+        for embedder in filter(None, (self.local, *self._folders.values())):
+            embedder.close()
+
+    async def ended(self) -> None:
+        """Close, and wait a moment for what is running."""
+        for embedder in filter(None, (self.local, *self._folders.values())):
+            await embedder.ended()
 
 
 class Embedders:
-    """Finds what can embed here. Without a key the models of a provider cannot, without the wheel the local one."""
+    """Finds what can embed here. Without a key the models of a provider cannot, without its files a local one."""
 
-    def __init__(self, local: LocalEmbedder | None, providers: Providers, name: str) -> None:
-        self.local = local
+    def __init__(self, models: LocalModels, providers: Providers, name: str) -> None:
+        self._models = models
         self._providers = providers
         self.name = name
         """The model of namespaces that have none yet, as the setting calls it."""
 
+    @property
+    def local(self) -> LocalEmbedder | None:
+        """The model that is called local."""
+        return self._models.local
+
+    @local.setter
+    def local(self, embedder: LocalEmbedder | None) -> None:
+        self._models.local = embedder
+
     def model_id(self, name: str) -> str | None:
         """The id of a model by the name that users give it; None if it is the local one and there is none."""
-        if name == LOCAL:
-            return None if self.local is None else self.local.model_id
-        return name
+        if name.startswith(_OF_PROVIDERS):
+            return name
+        embedder = self._models.named(name)
+        return None if embedder is None else embedder.model_id
 
-    def find(self, model_id: str, namespace: str) -> Embedder | None:
-        """The embedder of a model, on the account of a namespace; None if it cannot be used here."""
-        if self.local is not None and self.local.model_id == model_id:
-            return self.local
-        can_ask = model_id in _OF_PROVIDERS and self._providers.has_openai
-        return self._providers.embedder(model_id, namespace) if can_ask else None
+    def find(self, model_id: str, namespace: str, dimensions: int | None = None) -> Embedder | None:
+        """The embedder of a model, on the account of a namespace, for vectors of the size that it has stored.
+
+        None if it cannot be used here.
+        """
+        if not model_id.startswith(_OF_PROVIDERS):
+            return self._models.find(model_id)
+        can_ask = self._providers.has_openai
+        return self._providers.embedder(model_id, namespace, dimensions) if can_ask else None
 
     def missing(self, model_id: str | None) -> Misconfigured:
         """Why the model of a namespace cannot be used here, and what to do; None is the local model."""
@@ -42,23 +100,30 @@ class Embedders:
             return Misconfigured(
                 f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH"
             )
-        if model_id in _OF_PROVIDERS:
+        if model_id.startswith(_OF_PROVIDERS):
             return OPENAI.without_key()
+        change = "RECOLLECT_EMBEDDING_MODEL_PATH to its file"
+        if model_id.startswith("onnx:"):
+            change = "RECOLLECT_EMBEDDING_MODEL to onnx: and its folder"
         return Misconfigured(
-            f"The embedding model {model_id} is not installed here: set RECOLLECT_EMBEDDING_MODEL_PATH to its file, "
+            f"The embedding model {model_id} is not installed here: set {change}, "
             "or switch to another with `recollect embeddings switch`"
         )
 
-    def require(self, name: str, namespace: str) -> Embedder:
+    async def require(self, name: str, namespace: str) -> Embedder:
         """The embedder of a model by the name that users give it; Misconfigured if it cannot be used here."""
-        if name == LOCAL:
-            if self.local is None:
-                raise self.missing(None)
-            return self.local
-        if not self._providers.has_openai:
-            raise OPENAI.without_key()
-        return self._providers.embedder(name, namespace)
+        match = EMBEDDING_MODEL.fullmatch(name)
+        if match is None:
+            raise Invalid(f"MODEL must be {EMBEDDING_MODEL_FORMS}, not {name!r}")
+        if match["model"] is not None:
+            if not self._providers.has_openai:
+                raise OPENAI.without_key()
+            return self._providers.embedder(name, namespace)
+        embedder = await tasks.in_thread(self._models.named, name)
+        if embedder is None:
+            raise self.missing(None)
+        return embedder
 
     def is_remote(self, embedder: Embedder) -> bool:
         """Whether it may fail for reasons that are not of this machine."""
-        return embedder is not self.local
+        return isinstance(embedder, OpenAiEmbedder)

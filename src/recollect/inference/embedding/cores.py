@@ -1,0 +1,36 @@
+"""How many documents to embed at once: on every core that this process may use, and behind whatever else wants one."""
+
+import os
+import sys
+import threading
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+
+# Each run of the network has some memory of its own, which onnxruntime does not give back.
+MAX_AT_ONCE = 8
+
+# A quarter of a core that others want, too.
+_NICENESS = 5
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def at_once() -> int:
+    """As many as there are cores for us; half of them where a thread cannot yield to others."""
+    if not hasattr(os, "sched_getaffinity"):
+        return min(max((os.cpu_count() or 1) // 2, 1), MAX_AT_ONCE)
+    cores = len(os.sched_getaffinity(0))
+    # More threads than a container may use would take up its time, and that of requests with it.
+    with suppress(OSError, ValueError):
+        quota, period = _QUOTA.read_text().split()
+        cores = min(cores, ceil(int(quota) / int(period)))
+    return max(1, min(cores, MAX_AT_ONCE))
+
+
+def yield_to_others() -> None:
+    """Let requests, questions and the database go first; only Linux knows a priority of one thread."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, max(os.getpriority(os.PRIO_PROCESS, thread), _NICENESS))
