@@ -123,6 +123,17 @@ def test_what_is_acknowledged_is_on_disk(home: Path) -> None:
             assert ask(lease.connection, f"show {setting}") == "on"
 
 
+def test_a_log_that_a_checkpoint_no_longer_needs_is_not_kept(home: Path) -> None:
+    with embedded.start(home) as lease:
+        for number in range(8):
+            ask(lease.superuser, f"create table filler_{number} as select 1 as one")
+            ask(lease.superuser, "select pg_switch_wal()::text")
+        before = ask(lease.superuser, "select count(*) from pg_ls_waldir()")
+        ask(lease.superuser, "checkpoint")
+        assert ask(lease.superuser, "select count(*) from pg_ls_waldir()") <= before - 6
+        assert ask(lease.superuser, "show max_wal_size") == "256MB"
+
+
 def test_processes_and_threads_share_one_server(home: Path) -> None:
     with embedded.start(home) as lease, ThreadPoolExecutor(2) as threads:
         before = ask(lease.superuser, "select pg_postmaster_start_time()")

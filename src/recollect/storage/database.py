@@ -33,6 +33,11 @@ NEAR = 200
 MAX_NEAR = 1000
 """The most that it can bring."""
 
+_SESSION_SETTINGS = f"""
+select set_config('recollect.namespace', $1, false), set_config('plan_cache_mode', $2, false),
+       set_config('hnsw.ef_search', '{NEAR}', false)
+"""
+
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
 _SNAPSHOT_SETTINGS = """
 set transaction isolation level repeatable read, read only;
@@ -42,9 +47,10 @@ set local extra_float_digits = 3; set local idle_in_transaction_session_timeout 
 
 
 class Connection(asyncpg.Connection):
-    """A connection that remembers the namespace it was last set to, so that setting it again costs nothing."""
+    """A connection that remembers what it was last set to, so that setting it again costs nothing."""
 
     namespace: str | None = None
+    is_for_search = False
 
     def get_reset_query(self) -> str:
         """Nothing to reset on release: open transactions are rolled back anyway, and the namespace must stay."""
@@ -187,7 +193,7 @@ class Database:
             if self._sets_namespace_each_time:
                 settings = f"{settings}; {_setting_of(namespace)}"
             else:
-                await _remember_namespace(connection, namespace)
+                await _set_session(connection, namespace)
             try:
                 with translated("begin"):
                     if self.distributed:
@@ -222,7 +228,7 @@ class Database:
             return
         checks.namespace(namespace)
         async with self._connection() as connection:
-            await _remember_namespace(connection, namespace)
+            await _set_session(connection, namespace)
             yield Statements(connection, namespace)
 
     @asynccontextmanager
@@ -230,6 +236,8 @@ class Database:
         """For one call of a function that sets the namespace itself, and so needs no transaction around it."""
         checks.namespace(namespace)
         async with self._connection() as connection:
+            if not self._sets_namespace_each_time:
+                await _set_session(connection, None)
             yield Statements(connection, namespace, on_worker=self.distributed)
 
     @asynccontextmanager
@@ -248,10 +256,18 @@ class Database:
 
     @asynccontextmanager
     async def planned(self, namespace: str, near: int = NEAR) -> AsyncIterator[Statements]:
-        """Statements planned for the very values they are given: a plan for any owner is a bad one for most."""
+        """Statements planned for the very values they are given: a plan for any owner is a bad one for most.
+
+        A connection of our own stays set to that, so a search needs no transaction around its statements.
+        """
         checks.namespace(namespace)
-        async with self._transaction(namespace, _SEARCH_SETTINGS.format(near=near)) as transaction:
-            yield transaction
+        if self._sets_namespace_each_time or near != NEAR:
+            async with self._transaction(namespace, _SEARCH_SETTINGS.format(near=near)) as transaction:
+                yield transaction
+            return
+        async with self._connection() as connection:
+            await _set_session(connection, namespace, is_for_search=True)
+            yield Statements(connection, namespace)
 
     @asynccontextmanager
     async def snapshot(self, namespace: str) -> AsyncIterator[Statements]:
@@ -304,14 +320,17 @@ async def _prepare_connection(connection: Any) -> None:
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
 
 
-async def _remember_namespace(connection: Connection, namespace: str) -> None:
+async def _set_session(connection: Connection, namespace: str | None, *, is_for_search: bool = False) -> None:
+    """Set what is not set yet, for as long as the connection lives; without a namespace, leave that as it is."""
     own: Connection = cast(Any, connection)._con  # ours, behind the pool's proxy
-    if own.namespace != namespace:
-        # Forgotten first: a caller that is cancelled in between cannot know what the server has set.
-        own.namespace = None
-        with translated("set namespace"):
-            await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
-        own.namespace = namespace
+    namespace = own.namespace if namespace is None else namespace
+    if own.namespace == namespace and own.is_for_search == is_for_search:
+        return
+    # Forgotten first: a caller that is cancelled in between cannot know what the server has set.
+    own.namespace = None
+    with translated("set namespace"):
+        await connection.execute(_SESSION_SETTINGS, namespace or "", "force_custom_plan" if is_for_search else "auto")
+    own.namespace, own.is_for_search = namespace, is_for_search
 
 
 async def set_local_namespace(connection: Connection, namespace: str) -> None:

@@ -23,15 +23,21 @@ _BY_SQLSTATE_CLASS: dict[str, type[RecollectError]] = {
 # Raised by our own functions in the database; see `Outdated`.
 _OUTDATED = "RC001"
 
+_DUPLICATE = "23505"
+
 # What a caller can act on; which statement it was is in the note of the error, for tracebacks.
 _PLAIN = {
     "23503": "A record in {table} refers to a record that does not exist",
-    "23505": "Another record in {table} already has this key",
+    _DUPLICATE: "Another record in {table} already has this key",
 }
 
 
 class Outdated(Conflict):
     """What a write took for granted has changed meanwhile: nothing was written, and it may look again and retry."""
+
+
+class Duplicate(Conflict):
+    """A row with the same key exists: nothing was written."""
 
 
 @contextmanager
@@ -50,7 +56,7 @@ def translated(what: str) -> Iterator[None]:
         else:
             reason = problem.args[0] if problem.args else "no reason given"
             sentence = f"The database rejected {what}: {reason} ({problem.sqlstate})"
-        failure = category(sentence)
+        failure = Duplicate(sentence) if problem.sqlstate == _DUPLICATE else category(sentence)
         failure.add_note(f"In the statement {what}")
         raise failure from problem
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:

@@ -37,8 +37,11 @@ fsync = on
 synchronous_commit = on
 full_page_writes = on
 wal_compression = on
-max_wal_size = '2GB'
-checkpoint_timeout = '15min'
+# Segments go at a checkpoint instead of being kept for later: a memory at rest is its data, not its log.
+max_wal_size = '256MB'
+min_wal_size = '32MB'
+wal_recycle = off
+checkpoint_timeout = '5min'
 recovery_init_sync_method = {sync_method}
 
 max_connections = 200
