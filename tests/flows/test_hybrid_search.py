@@ -169,7 +169,7 @@ async def test_episodes_that_are_not_embedded_yet_are_no_empty_success(engine: E
 
 
 async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: str) -> None:
-    assert await engine.cognition.hybrid_search(namespace, "anything") == HybridResults([], 0, 0)
+    assert await engine.cognition.hybrid_search(namespace, "anything") == HybridResults([], 0, 0, query_dimensions=384)
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,10 @@ async def test_without_a_model_words_alone_decide_and_the_answer_says_so(engine:
     found = await engine.recall.recall(namespace, "When does the harbour freeze?")
     assert texts(found)[0] == "The harbour freezes in winter."
     assert not found.by_meaning
+    # What keyword search found and the floor left out is no outage.
+    found = await engine.recall.recall(namespace, "When does the harbour freeze?", min_relevance=1.0)
+    assert (found.memories, found.answered) == ([], False)
+    assert found.degraded is not None
 
 
 async def test_an_empty_memory_gives_an_empty_answer(engine: Engine, namespace: str) -> None:

@@ -74,7 +74,12 @@ class ItemSearch:
             raise Invalid(
                 f"Omit {name} to use keyword search only: {await self._namespace_models.why_missing(namespace)}"
             )
-        own = embedder.dimensions
+        own = embedder.dimensions or len(await embedder.embed_query(name))
+        if own > len(values):
+            raise Invalid(
+                f"{name} has {len(values)} numbers, and this namespace's model {embedder.model_id} has {own:,} "
+                f"dimensions, so a vector of it does not fit. Omit {name}: the text of the query is embedded here."
+            )
         if any(values[own:]):
             raise Invalid(
                 f"{name} does not match this namespace's model: {embedder.model_id} has {own} dimensions, "

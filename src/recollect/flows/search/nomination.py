@@ -64,7 +64,11 @@ class Nomination:
             giant = await self._giants.find(db, scope.owner, question.model) if scope.is_whole() else None
             if giant is None:
                 return await self._search.by_meaning(db, scope, question, items)
-        nearest, is_all = await self._of_giant(namespace, giant, scope, question, items)
+        return await self.of_giant(namespace, giant, scope, question, items)
+
+    async def of_giant(self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int) -> list[int]:
+        """The same for an owner that has an index."""
+        nearest, is_all = await self._among_nearest(namespace, giant, scope, question, items)
         if is_all or len(nearest) >= items:
             return nearest
         async with self._database.searching(namespace) as db:
@@ -78,7 +82,7 @@ class Nomination:
             return asked, []
         return asked, await self.by_meaning(namespace, scope, asked.meaning, limit)
 
-    async def _of_giant(
+    async def _among_nearest(
         self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int
     ) -> tuple[list[int], bool]:
         """The items of the nearest passages, and whether no passage was left out."""

@@ -1,70 +1,126 @@
 """Ranking: what a nominee is worth, as a sum of signals with one named weight each.
 
-The weights were fitted on conversations between people and with assistants; docs/recall.md has the ablations.
+`python -m benchmarks ranking` fits the weights; docs/recall.md has the ablations on three kinds of conversations.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from math import log1p
+from operator import mul
 from statistics import median
+from typing import NamedTuple
 
-from recollect.language import names
-from recollect.language.dates import NamedDate
+from recollect.language import questions
+from recollect.language.dates import NamedDate, Period
 from recollect.memory.index.search import Around, Nominee
-
-WORDS = 0.80
-"""BM25 as a part of the best possible, beside the cosine, which weighs 1."""
-NEIGHBOUR = 0.20
-"""The better match of the messages before and after: a turn is explained by what surrounds it."""
-ANSWER = 0.20
-"""The match of the question that a person's message answers."""
-SESSION = 0.40
-"""The best match in the same session: the talk was about it."""
-SPEAKER = 0.15
-"""Said by a person whom the question names."""
-ROLE = 0.15
-"""Said by a person rather than an assistant; the other way round when the question asks what the assistant said."""
-DATE = 0.20
-"""Said on a date that the question names."""
 
 ASSISTANT = "assistant"
 
-Place = tuple[str, int]
+WORDS_IN_MATCH = 0.8
+"""How well a message matches: its cosine, and so much of its words."""
+LONG_ENOUGH = 120
+"""Characters: a shorter message says less."""
+HALF_LIFE_DAYS = 20.0
+"""After so many days what was said counts half as recent for a prompt."""
+SAME_QUESTION = 0.7
+"""Words as a part of the best possible: a question that has as much was asked before."""
+
+Place = tuple[str, str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What the question says besides its words and its vector."""
-
-    people: frozenset[str] = frozenset()
-    dates: tuple[NamedDate, ...] = ()
-    asks_assistant: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The score of one item, part by part; they add up to it."""
+class Parts(NamedTuple):
+    """What is measured of an item, mostly between 0 and 1; or, multiplied by the weights, the parts of its score."""
 
     cosine: float
+    """Semantic search: the best passage."""
     words: float
+    """Keyword search: BM25 as a part of the best possible."""
     neighbour: float
+    """The better match of the messages before and after: a turn is explained by what surrounds it."""
     answer: float
+    """The match of the question that a person's message answers."""
     session: float
+    """The best match in the same session: the talk was about it."""
+    company: float
+    """How many nominees are of the same session."""
+    opening: float
+    """The first message of its session, which says what it is about."""
     speaker: float
+    """Said by a person whom the question names."""
     role: float
+    """Said by a person rather than an assistant; the other way round when the question asks what the assistant said."""
     date: float
+    """Said on a date that the question names."""
+    recency: float
+    """How new it is, if the question asks for the latest or is a prompt in the middle of work."""
+    length: float
+    """Long enough to say something."""
+    asking: float
+    """A question to another person: the answer tells more."""
+    echo: float
+    """The question itself, asked before, or the answer that an assistant gave then."""
 
     @property
     def total(self) -> float:
-        return (
-            self.cosine
-            + self.words
-            + self.neighbour
-            + self.answer
-            + self.session
-            + self.speaker
-            + self.role
-            + self.date
-        )
+        """The score, if these are its parts."""
+        return sum(self)
+
+
+QUESTION = Parts(
+    cosine=1.0,
+    words=0.95,
+    neighbour=0.30,
+    answer=0.42,
+    session=0.72,
+    company=0.0,
+    opening=0.18,
+    speaker=0.20,
+    role=0.40,
+    date=0.45,
+    recency=0.15,
+    length=0.06,
+    asking=-0.15,
+    echo=-1.50,
+)
+"""Weights for a question."""
+
+PROMPT = Parts(
+    cosine=1.0,
+    words=0.68,
+    neighbour=0.50,
+    answer=0.0,
+    session=0.80,
+    company=0.17,
+    opening=0.52,
+    speaker=0.19,
+    role=0.05,
+    date=0.30,
+    recency=0.45,
+    length=0.0,
+    asking=0.0,
+    echo=-1.50,
+)
+"""Weights for a prompt in the middle of work, which wants what was last done on its topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the question says besides its words and its vector, and when it is asked."""
+
+    now: datetime
+    people: frozenset[str] = frozenset()
+    dates: tuple[NamedDate | Period, ...] = ()
+    asks_assistant: bool = False
+    asks_summary: bool = False
+    asks_latest: bool = False
+    is_prompt: bool = False
+
+    @property
+    def weights(self) -> Parts:
+        """Those that fit this kind of question."""
+        return PROMPT if self.is_prompt else QUESTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +128,8 @@ class Ranked:
     """An item by its best passage, and why it stands where it stands."""
 
     best: Nominee
-    parts: Parts
+    signals: Parts
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +140,31 @@ class _Candidate:
 
     @property
     def match(self) -> float:
-        return self.cosine + self.words
+        return self.cosine + WORDS_IN_MATCH * self.words
+
+
+class _Neighbour(NamedTuple):
+    role: str | None
+    asks: bool
+    words: float
+    match: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Company:
+    """What an item is measured against: the other nominees, and the messages around them."""
+
+    neighbours: Mapping[Place, _Neighbour]
+    best_in_session: Mapping[str, float]
+    number_in_session: Mapping[str, int]
+    prefers_assistant: bool
+    newer_than: Mapping[datetime, float]
+    """By the time of an item, the part of the nominees that it is newer than."""
+
+
+def parts(item: Ranked, wishes: Wishes) -> Parts:
+    """The score of an item, part by part; they add up to it."""
+    return Parts(*map(mul, wishes.weights, item.signals))
 
 
 def cosine_if_unknown(nominees: Iterable[Nominee]) -> float:
@@ -92,69 +173,99 @@ def cosine_if_unknown(nominees: Iterable[Nominee]) -> float:
     return median(known) if known else 0.0
 
 
-def places_around(nominees: Iterable[Nominee]) -> list[Place]:
-    """Where the messages before and after the nominees stand."""
-    places = set()
-    for nominee in nominees:
-        if nominee.session_id is not None and nominee.position is not None:
-            places |= {(nominee.session_id, nominee.position - 1), (nominee.session_id, nominee.position + 1)}
-    return sorted(places)
-
-
-def rank(nominees: Sequence[Nominee], bound: float, around: Mapping[Place, Around], signals: Signals) -> list[Ranked]:
+def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], wishes: Wishes) -> list[Ranked]:
     """Items, the best first; ties in the order they were written."""
-    candidates = _candidates(nominees, bound)
-    best_in_session: dict[str, float] = {}
-    for candidate in candidates:
-        session = _talk(candidate.best)
-        if session is not None:
-            best_in_session[session] = max(candidate.match, best_in_session.get(session, candidate.match))
-    prefer_assistant = signals.asks_assistant and any(c.best.role == ASSISTANT for c in candidates)
-    ranked = [
-        Ranked(candidate.best, _parts(candidate, best_in_session, around, signals, prefer_assistant))
-        for candidate in candidates
-    ]
-    return sorted(ranked, key=lambda item: (-item.parts.total, item.best.id))
-
-
-def _candidates(nominees: Sequence[Nominee], bound: float) -> list[_Candidate]:
-    """Each item once, by the passage of it that matches best."""
     unknown = cosine_if_unknown(nominees)
+    candidates = _candidates(nominees, bound, unknown)
+    neighbours = {
+        (each.kind, each.owner, each.session_id, each.position): _neighbour(each, bound, unknown) for each in around
+    }
+    company = _company(candidates, neighbours, wishes)
+    ranked = []
+    for candidate in candidates:
+        signals = _signals(candidate, company, wishes)
+        ranked.append(Ranked(candidate.best, signals, sum(map(mul, wishes.weights, signals))))
+    return sorted(ranked, key=lambda item: (-item.score, item.best.id))
+
+
+def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> list[_Candidate]:
+    """Each item once, by the passage of it that matches best."""
     best: dict[tuple[str, str], _Candidate] = {}
     for nominee in nominees:
         cosine = unknown if nominee.cosine is None else nominee.cosine
-        candidate = _Candidate(nominee, cosine, WORDS * nominee.lexical / bound if bound else 0.0)
+        candidate = _Candidate(nominee, cosine, nominee.lexical / bound if bound else 0.0)
         item = (nominee.kind, nominee.item_id)
         if item not in best or (candidate.match, -nominee.part) > (best[item].match, -best[item].best.part):
             best[item] = candidate
     return list(best.values())
 
 
-def _parts(
-    candidate: _Candidate,
-    best_in_session: Mapping[str, float],
-    around: Mapping[Place, Around],
-    signals: Signals,
-    prefer_assistant: bool,
-) -> Parts:
+def _company(candidates: Sequence[_Candidate], neighbours: Mapping[Place, _Neighbour], wishes: Wishes) -> _Company:
+    best: dict[str, float] = {}
+    for candidate in candidates:
+        session = _talk(candidate.best)
+        if session is not None:
+            best[session] = max(candidate.match, best.get(session, candidate.match))
+    prefers_assistant = wishes.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
+    times = sorted({each.best.at for each in candidates}) if wishes.asks_latest else []
+    return _Company(
+        neighbours,
+        best,
+        Counter(session for each in candidates if (session := _talk(each.best)) is not None),
+        prefers_assistant,
+        {at: number / max(len(times) - 1, 1) for number, at in enumerate(times)},
+    )
+
+
+def _signals(candidate: _Candidate, company: _Company, wishes: Wishes) -> Parts:
     passage = candidate.best
+    session = _talk(passage)
     before = after = None
-    if passage.session_id is not None and passage.position is not None:
-        before = around.get((passage.session_id, passage.position - 1))
-        after = around.get((passage.session_id, passage.position + 1))
+    if session is not None and passage.position is not None:
+        before = company.neighbours.get((passage.kind, passage.owner, session, passage.position - 1))
+        after = company.neighbours.get((passage.kind, passage.owner, session, passage.position + 1))
     by_assistant = passage.role == ASSISTANT
-    answers = before is not None and not by_assistant and names.asks(before.ending)
     return Parts(
         cosine=candidate.cosine,
         words=candidate.words,
-        neighbour=NEIGHBOUR * max(_match(before), _match(after)),
-        answer=ANSWER * _match(before) if answers else 0.0,
+        neighbour=max(before.match if before else 0.0, after.match if after else 0.0),
+        answer=before.match if before and before.asks and not by_assistant else 0.0,
         # What was not said in a session is its own: it must not lose to messages for that alone.
-        session=SESSION * best_in_session.get(_talk(passage) or "", candidate.match),
-        speaker=SPEAKER if passage.speaker in signals.people else 0.0,
-        role=ROLE if by_assistant == prefer_assistant else 0.0,
-        date=DATE if any(date.matches(passage.at) for date in signals.dates) else 0.0,
+        session=candidate.match if session is None else company.best_in_session[session],
+        company=log1p(1 if session is None else company.number_in_session[session]),
+        opening=float(session is None or passage.position == 0),
+        speaker=float(passage.speaker in wishes.people),
+        role=float(by_assistant == company.prefers_assistant and not wishes.asks_summary),
+        date=float(any(date.matches(passage.at) for date in wishes.dates)),
+        recency=_recency(passage, company, wishes),
+        length=min(len(passage.text) / LONG_ENOUGH, 1.0),
+        asking=float(_asks_a_person(passage, before, after)),
+        echo=_echo(candidate, before, after),
     )
+
+
+def _recency(passage: Nominee, company: _Company, wishes: Wishes) -> float:
+    if wishes.is_prompt:
+        days = max((wishes.now - passage.at).total_seconds(), 0.0) / 86_400
+        return float(0.5 ** (days / HALF_LIFE_DAYS))
+    return company.newer_than.get(passage.at, 0.0)
+
+
+def _asks_a_person(passage: Nominee, before: _Neighbour | None, after: _Neighbour | None) -> bool:
+    """Users put facts into what they ask an assistant; people who ask each other have yet to hear them."""
+    roles = {passage.role, before and before.role, after and after.role}
+    return _talk(passage) is not None and ASSISTANT not in roles and questions.only_asks(passage.text)
+
+
+def _echo(candidate: _Candidate, before: _Neighbour | None, after: _Neighbour | None) -> float:
+    """A question to the assistant that was asked before must not come first, nor what it said then."""
+    if _talk(candidate.best) is None:
+        return 0.0
+    if candidate.best.role == ASSISTANT:
+        answers = before is not None and before.role != ASSISTANT and before.asks and before.words >= SAME_QUESTION
+        return 0.5 if answers else 0.0
+    heard = after is None or after.role == ASSISTANT
+    return float(heard and candidate.words >= SAME_QUESTION and questions.only_asks(candidate.best.text))
 
 
 def _talk(passage: Nominee) -> str | None:
@@ -162,5 +273,8 @@ def _talk(passage: Nominee) -> str | None:
     return passage.session_id if passage.position is not None else None
 
 
-def _match(message: Around | None) -> float:
-    return 0.0 if message is None else max(message.match, 0.0)
+def _neighbour(message: Around, bound: float, unknown: float) -> _Neighbour:
+    words = message.lexical / bound if bound else 0.0
+    cosine = unknown if message.cosine is None else message.cosine
+    match = max(cosine + WORDS_IN_MATCH * words, 0.0)
+    return _Neighbour(message.role, questions.asks(message.ending), words, match)

@@ -1,23 +1,28 @@
 """Recall: finds the memories that answer a question, by keyword and semantic search combined."""
 
 import asyncio
+import json
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from recollect import checks, tasks, telemetry
 from recollect.checks import Json
-from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
+from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.kinds import registry
-from recollect.flows.search import ranking
+from recollect.flows.search import ranking, relevance
 from recollect.flows.search.nomination import Nominated, Nomination
-from recollect.flows.search.ranking import Parts, Ranked
+from recollect.flows.search.ranking import Parts, Ranked, Wishes
+from recollect.flows.search.relevance import Floor
 from recollect.flows.search.twins import Saying, saying
-from recollect.language import dates, names, words
+from recollect.inference.embedding.scale import BUNDLED
+from recollect.language import dates, names, questions, words
 from recollect.language.tokens import estimate_tokens
-from recollect.memory.index.search import Nominee, Scope, Search
+from recollect.memory.index.giants import Giant
+from recollect.memory.index.search import Lexical, Nominee, Opening, Scope, Search, lexical_question
 from recollect.memory.memories import CATEGORIES
-from recollect.storage.database import Database
+from recollect.storage.database import Database, Statements
 
 NOMINEES = 100
 MAX_TOP_K = 1000
@@ -41,6 +46,8 @@ class Memory:
     id: str
     text: str
     score: float
+    relevance: float
+    """The chance that it bears on the question, from 0 to 1, calibrated on real conversations."""
     similarity: float
     """From 0 to 1, comparable between questions: the cosine, or the share of the question's words without a vector."""
     at: datetime
@@ -62,7 +69,9 @@ class Recollection:
 
     memories: list[Memory]
     pending: int
-    """Passages in scope that keyword search finds but that are not embedded yet."""
+    """Passages of the user, or of the namespace, that are not embedded yet: only keyword search finds them."""
+    answered: bool
+    """Whether the memory answers the question: a result reaches `min_relevance`, or else the evidence is enough."""
     degraded: str | None = None
     """Why only keyword search was used: no embedding model, or its provider failed. None if semantic search ran."""
 
@@ -79,17 +88,17 @@ class _Wanted:
     explain: bool = False
     fold: bool = True
     nominees: int = NOMINEES
+    min_relevance: Floor | None = None
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    text: str
     plain: str
     terms: tuple[words.QueryTerm, ...]
-    signals: ranking.Signals
-
-
-_Embedding = asyncio.Future[SemanticQuery]
+    words: Lexical
+    wishes: Wishes
+    opening: Opening
 
 
 class Recall:
@@ -115,22 +124,32 @@ class Recall:
         explain: bool = False,
         fold: bool = True,
         nominees: int = NOMINEES,
+        min_relevance: Floor | None = None,
+        now: datetime | None = None,
     ) -> Recollection:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
+        Results below `min_relevance` are left out; with "default", all of them if the memory does not answer.
+        `now` is what "yesterday" in the question counts from.
         Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
         Raises NotSearched if keyword search finds nothing and semantic search cannot run.
         """
-        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k))
+        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k), min_relevance, now)
         (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
         return found
 
     @telemetry.memory_operation("search_memory", lambda found: sum(len(each.memories) for each in found))
     async def in_each(
-        self, namespace: str, question: str, scopes: Sequence[Scope], *, top_k: int = 10
+        self,
+        namespace: str,
+        question: str,
+        scopes: Sequence[Scope],
+        *,
+        top_k: int = 10,
+        min_relevance: Floor | None = None,
     ) -> list[Recollection]:
         """The same in several scopes of one owner; the question is embedded once."""
-        return await self._in_each(namespace, question, scopes, _Wanted(top_k))
+        return await self._in_each(namespace, question, scopes, _Wanted(top_k, min_relevance=min_relevance))
 
     async def _in_each(
         self, namespace: str, question: str, scopes: Sequence[Scope], wanted: _Wanted
@@ -139,51 +158,87 @@ class Recall:
             _check(question, scope, wanted)
         if not scopes:
             return []
-        asked = await self._understand(namespace, question, scopes[0].owner)
-        # Words are looked up meanwhile, which takes about as long.
-        async with tasks.beside(self._namespace_models.question(namespace, asked.plain)) as (meaning,):
-            answers = (self._answer(namespace, asked, scope, meaning, wanted) for scope in scopes)
-            found = await asyncio.gather(*answers)
-            (await meaning).require(any(each.memories for each in found))
-            return [replace(each, memories=_within(each.memories, wanted.token_budget)) for each in found]
+        async with AsyncExitStack() as stack:
+            async with self._database.searching(namespace) as db:
+                asked = await self._understand(db, question, scopes[0], wanted.now)
+                embedding = self._namespace_models.question_for(namespace, asked.opening.model, asked.plain)
+                (meaning,) = await stack.enter_async_context(tasks.beside(embedding))
+                # The connection has nothing else to do while the question is embedded.
+                by_words = [await self._search.by_words(db, scope, asked.words, wanted.nominees) for scope in scopes]
+            # Given back by now: a provider may take long, and needs a connection itself to note what it costs.
+            query = await meaning
+        query.require(any(by_words))
+        legs = (Nominated(asked.words, query, ids, []) for ids in by_words)
+        answers = (self._answer(namespace, asked, *each, wanted) for each in zip(scopes, legs, strict=True))
+        async with tasks.beside(*answers) as running:
+            return list(await asyncio.gather(*running))
+
+    async def _understand(self, db: Statements, question: str, scope: Scope, now: datetime | None) -> _Question:
+        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
+        owner = scope.owner
+        whole = words.query_terms(question)
+        may_name = bool(names.title_case_candidates(question))
+        opening = await self._search.opening(db, owner, [term.variants for term in whole], with_speakers=may_name)
+        people = names.people_named(question, opening.speakers)
+        plain = names.without_names(question, people.said)
+        terms = whole if plain == question else words.query_terms(plain)
+        if not terms:
+            plain, terms = question, whole
+        variants = [term.variants for term in terms]
+        # Passages without an owner have only the keys of the namespace.
+        if {term.variants for term in terms} <= {term.variants for term in whole}:
+            weighed = lexical_question(db.namespace, owner or None, variants, opening.frequencies)
+        else:
+            # Without the names the question looks like one in another language.
+            weighed = await self._search.lexical(db, owner or None, variants)
+        # Asked of the past, a question means its own day by "today".
+        asked_at = now or min(datetime.now(UTC), scope.until or datetime.max.replace(tzinfo=UTC))
+        wishes = Wishes(
+            now=asked_at,
+            people=people.speakers,
+            dates=tuple(dates.dates_named(question, asked_at)),
+            asks_assistant=questions.asks_assistant(question),
+            asks_summary=questions.asks_summary(question),
+            asks_latest=dates.asks_latest(question),
+            is_prompt=questions.is_prompt(question),
+        )
+        return _Question(plain, tuple(terms), weighed, wishes, opening)
 
     async def _answer(
-        self, namespace: str, asked: _Question, scope: Scope, meaning: _Embedding, wanted: _Wanted
+        self, namespace: str, asked: _Question, scope: Scope, found: Nominated, wanted: _Wanted
     ) -> Recollection:
-        found = await self._nomination.both(namespace, asked.terms, meaning, scope, wanted.nominees)
+        meaning, index = found.query.meaning, asked.opening.index if scope.is_whole() else None
+        if meaning is not None and index is not None:
+            giant = Giant(scope.owner, meaning.model, index.watermark, index.name, index.dimensions)
+            near = await self._nomination.of_giant(namespace, giant, scope, meaning, wanted.nominees)
+            found = replace(found, by_meaning=near)
         async with self._database.searching(namespace) as db:
-            scored = await self._search.score(db, found.passages(), found.words, found.query.meaning)
-            around = await self._search.around(
-                db,
-                ranking.places_around(scored),
-                found.words,
-                found.query.meaning,
-                cosine_if_unknown=ranking.cosine_if_unknown(scored),
-                lexical_weight=ranking.WORDS / found.words.bound if found.words.bound else 0.0,
+            if meaning is not None and index is None:
+                near = await self._search.by_meaning(db, scope, meaning, wanted.nominees)
+                found = replace(found, by_meaning=near)
+            weight = ranking.WORDS_IN_MATCH / found.words.bound if found.words.bound else 0.0
+            scored = await self._search.score(
+                db, found.passages(), found.words, meaning, lexical_weight=weight, until=scope.until
             )
-            pending = await self._search.pending(db, scope.owner)
-        places = {(message.session_id, message.position): message for message in around}
-        ranked = ranking.rank(scored, found.words.bound, places, asked.signals)
+        if found.query.scale is not BUNDLED:
+            scored = scored.rescaled(found.query.scale.as_bundled)
+        ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.wishes)
+        judged = relevance.of(ranked, asked.terms, asked.words, asked.wishes)
         folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
         memories = [
-            _memory(item, repeats, _explanation(item, asked, found) if wanted.explain else None)
+            _memory(
+                item, judged.items[item.best.id], repeats, _explanation(item, asked, found) if wanted.explain else None
+            )
             for item, repeats in folded
         ]
-        return Recollection(memories, pending, found.query.degraded)
-
-    async def _understand(self, namespace: str, question: str, owner: str | None) -> _Question:
-        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
-        speakers: set[str] = set()
-        if names.title_case_candidates(question):
-            async with self._database.searching(namespace) as db:
-                speakers = await self._search.speakers(db, owner)
-        people = names.people_named(question, speakers)
-        plain = names.without_names(question, people.said)
-        terms = words.query_terms(plain)
-        if not terms:
-            plain, terms = question, words.query_terms(question)
-        signals = ranking.Signals(people.speakers, tuple(dates.dates_named(question)), names.asks_assistant(question))
-        return _Question(question, plain, tuple(terms), signals)
+        answered = judged.is_answered
+        if isinstance(wanted.min_relevance, float | int):
+            memories = [memory for memory in memories if memory.relevance >= wanted.min_relevance]
+            answered = bool(memories)
+        elif wanted.min_relevance == relevance.DEFAULT and not answered:
+            memories = []
+        shown = _within(memories, wanted.token_budget)
+        return Recollection(shown, asked.opening.pending, answered and bool(shown), found.query.degraded)
 
 
 def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
@@ -191,7 +246,15 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
     checks.between(wanted.top_k, 1, MAX_TOP_K, "top_k")
     if wanted.token_budget is not None:
         checks.positive(wanted.token_budget, "token_budget")
-    for value, name in ((scope.owner, "user_id"), (scope.agent_id, "agent_id"), (scope.session_id, "session_id")):
+    if wanted.min_relevance is not None and wanted.min_relevance != relevance.DEFAULT:
+        checks.number_between(wanted.min_relevance, 0, 1, "min_relevance")
+    identifiers = {
+        "user_id": scope.owner,
+        "agent_id": scope.agent_id,
+        "session_id": scope.session_id,
+        "exclude_session": scope.exclude_session,
+    }
+    for name, value in identifiers.items():
         if value is not None:
             checks.identifier(value, name)
     for kind in scope.kinds or ():
@@ -234,7 +297,7 @@ def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
 def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanation:
     own = set(words.document_terms(item.best.text))
     return Explanation(
-        parts=item.parts,
+        parts=ranking.parts(item, asked.wishes),
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
         rank_by_words=_rank(item.best, found.by_words),
         rank_by_meaning=_rank(item.best, found.by_meaning),
@@ -245,19 +308,16 @@ def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
     return ids.index(nominee.id) + 1 if nominee.id in ids else None
 
 
-def _similarity(item: Ranked) -> float:
-    nearness = item.best.cosine if item.best.cosine is not None else item.parts.words / ranking.WORDS
-    return min(max(nearness, 0.0), 1.0)
-
-
-def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
+def _memory(item: Ranked, chance: float, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
     passage = item.best
+    nearness = item.signals.words if passage.cosine is None else passage.cosine
     return Memory(
         kind=passage.kind,
         id=passage.item_id,
         text=passage.text,
-        score=item.parts.total,
-        similarity=_similarity(item),
+        score=item.score,
+        relevance=chance,
+        similarity=min(max(nearness, 0.0), 1.0),
         at=passage.at,
         user_id=passage.owner,
         agent_id=passage.agent_id,
@@ -265,7 +325,7 @@ def _memory(item: Ranked, repeats: tuple[str, ...], explanation: Explanation | N
         role=passage.role,
         speaker=passage.speaker,
         category=passage.category,
-        metadata=passage.metadata,
+        metadata=None if passage.metadata is None else json.loads(passage.metadata),
         repeats=repeats,
         explanation=explanation,
     )

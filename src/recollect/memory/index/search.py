@@ -1,11 +1,10 @@
 """Search: keyword and semantic search nominate items, and one statement scores every nominee by both."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from recollect.checks import Json
 from recollect.language import bm25
 from recollect.storage.database import Statements
 from recollect.storage.sql import Queries, Query
@@ -29,10 +28,7 @@ class _Sql(Queries, file="search.sql"):
     by_meaning_among: Query
     by_meaning_in_scope: Query
     score: Query
-    around: Query
-    speakers: Query
-    speakers_of_all: Query
-    pending: Query
+    opening: Query
     waiting_items: Query
 
 
@@ -49,6 +45,8 @@ class Scope:
     until: datetime | None = None
     metadata: str | None = None
     realm: str | None = None
+    exclude_session: str | None = None
+    roles: tuple[str, ...] | None = None
 
     def values(self) -> dict[str, object]:
         """Each of them by the name that a statement knows it by."""
@@ -67,6 +65,10 @@ class Lexical:
     keys: list[int]
     bound: float
     """The score of a passage that holds every word many times; 0 when the question has no words."""
+    weights: Mapping[str, float]
+    """How rare each word is, by every term under which the index may hold it."""
+    rarest: float
+    """The weight of a word that one passage has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class Nominee(NamedTuple):
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: Json
+    metadata: str | None
+    """JSON text: decoded for the few that are returned."""
     at: datetime
     text: str
     lexical: float
@@ -99,12 +102,55 @@ class Nominee(NamedTuple):
 
 
 class Around(NamedTuple):
-    """A message next to a nominee."""
+    """A message next to a nominee, by its best passage."""
 
+    kind: str
+    owner: str
     session_id: str
     position: int
-    match: float
+    role: str | None
     ending: str
+    """The last characters of the message, whichever passage is its best."""
+    lexical: float
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Nominees, and the messages before and after them."""
+
+    nominees: list[Nominee]
+    around: list[Around]
+
+    def rescaled(self, scale: Callable[[float], float]) -> Self:
+        """The same with other cosines."""
+        return replace(
+            self,
+            nominees=[each._replace(cosine=each.cosine and scale(each.cosine)) for each in self.nominees],
+            around=[each._replace(cosine=each.cosine and scale(each.cosine)) for each in self.around],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """The index of an owner's vectors, or of a namespace's: up to a watermark, in vectors of one size."""
+
+    watermark: int
+    name: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a recall reads before it looks for anything."""
+
+    model: str | None
+    """The recorded model of the namespace; None before its first vector."""
+    index: VectorIndex | None
+    frequencies: Mapping[int, int]
+    speakers: frozenset[str]
+    pending: int
+    """Passages of the owner, or of the namespace, that are not embedded yet, up to a bound."""
 
 
 class Search:
@@ -112,8 +158,8 @@ class Search:
 
     async def lexical(self, db: Statements, owner: str | None, variants_of_words: Sequence[Sequence[str]]) -> Lexical:
         """A question's words, weighed by how rare they are in the namespace."""
-        dimensions = [bm25.ALL_PASSAGES, *(bm25.dimension(variant) for group in variants_of_words for variant in group)]
-        frequencies = {row["term"]: row["df"] for row in await db.all(_Sql.frequencies, dimensions=dimensions)}
+        rows = await db.all(_Sql.frequencies, dimensions=_dimensions(variants_of_words))
+        frequencies = {row["term"]: row["df"] for row in rows}
         return lexical_question(db.namespace, owner, variants_of_words, frequencies)
 
     async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
@@ -171,53 +217,69 @@ class Search:
         )
         return [row["id"] for row in rows], not rows or rows[0]["passages"] < passages
 
-    async def score(self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None) -> list[Nominee]:
-        """Passages with both scores."""
-        vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
-        return [
-            Nominee._make(row)
-            for row in await db.all(_Sql.score, ids=list(ids), words=words.vector, vector=vector, model=model)
-        ]
-
-    async def around(
+    async def score(
         self,
         db: Statements,
-        places: Sequence[tuple[str, int]],
+        ids: Sequence[int],
         words: Lexical,
         meaning: Meaning | None,
         *,
-        cosine_if_unknown: float,
         lexical_weight: float,
-    ) -> list[Around]:
-        """Messages at some places of their sessions: cosine plus weighted words of their best passage."""
+        until: datetime | None,
+    ) -> Scored:
+        """Passages with both scores, and the messages around them by their best passage: cosine plus weighted words."""
         vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
         rows = await db.all(
-            _Sql.around,
-            sessions=[session for session, _ in places],
-            positions=[position for _, position in places],
+            _Sql.score,
+            ids=ids,
             words=words.vector,
             vector=vector,
             model=model,
-            cosine_if_unknown=cosine_if_unknown,
             lexical_weight=lexical_weight,
+            until=until,
         )
-        return [Around._make(row) for row in rows]
+        nominees = [Nominee._make(row) for row in rows if row["id"] is not None]
+        around = [
+            Around(
+                row["kind"],
+                row["owner"],
+                row["session_id"],
+                row["position"],
+                row["role"],
+                row["text"],
+                row["lexical"],
+                row["cosine"],
+            )
+            for row in rows
+            if row["id"] is None
+        ]
+        return Scored(nominees, around)
 
-    async def speakers(self, db: Statements, owner: str | None) -> set[str]:
-        """Who spoke in this scope."""
-        if owner is None:
-            rows = await db.all(_Sql.speakers_of_all, max_speakers=MAX_SPEAKERS)
-        else:
-            rows = await db.all(_Sql.speakers, owner=owner, max_speakers=MAX_SPEAKERS)
-        return {row["speaker"] for row in rows}
-
-    async def pending(self, db: Statements, owner: str | None) -> int:
-        """How many passages are not embedded yet, up to a bound."""
-        return int((await db.one(_Sql.pending, owner=owner, max_pending=MAX_PENDING))["pending"])
+    async def opening(
+        self, db: Statements, owner: str | None, variants_of_words: Sequence[Sequence[str]], *, with_speakers: bool
+    ) -> Opening:
+        """The model, how rare the question's words are, what waits, and who spoke if that is asked for."""
+        row = await db.one(
+            _Sql.opening,
+            owner=owner,
+            dimensions=_dimensions(variants_of_words),
+            with_speakers=with_speakers,
+            max_speakers=MAX_SPEAKERS,
+            max_pending=MAX_PENDING,
+        )
+        index = None
+        if row["watermark"] is not None:
+            index = VectorIndex(row["watermark"], row["index_name"], row["dimensions"])
+        frequencies = dict(zip(row["terms"] or (), row["counts"] or (), strict=True))
+        return Opening(row["active"], index, frequencies, frozenset(row["speakers"] or ()), row["pending"])
 
     async def waiting_items(self, db: Statements, kind: str) -> int:
         """How many items of a kind that has no owners are not embedded yet, up to a bound."""
         return int((await db.one(_Sql.waiting_items, kind=kind, max_pending=MAX_PENDING))["waiting"])
+
+
+def _dimensions(variants_of_words: Sequence[Sequence[str]]) -> list[int]:
+    return [bm25.ALL_PASSAGES, *(bm25.dimension(variant) for group in variants_of_words for variant in group)]
 
 
 def lexical_question(
@@ -241,4 +303,4 @@ def lexical_question(
             break
         candidates += df
         keys += [bm25.key(namespace, owner, variant) for variant in variants]
-    return Lexical(bm25.sparse_text(weights), keys, bound)
+    return Lexical(bm25.sparse_text(weights), keys, bound, weights, bm25.idf(1, total))
