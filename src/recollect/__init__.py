@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from recollect.doors.library.context_service import ContextService
     from recollect.doors.library.errors import StorageError
     from recollect.doors.library.memory_manager import MemoryManager
+    from recollect.doors.library.new_items import NewDocument, NewMessage
     from recollect.errors import (
         AccessDenied,
         Conflict,
@@ -47,6 +48,8 @@ __all__ = [
     "MemoryManager",
     "Message",
     "Misconfigured",
+    "NewDocument",
+    "NewMessage",
     "NotFound",
     "Parts",
     "Receipt",
@@ -64,6 +67,8 @@ _HOMES = {
     "ContextService": "recollect.doors.library.context_service",
     "StorageError": "recollect.doors.library.errors",
     "MemoryManager": "recollect.doors.library.memory_manager",
+    "NewDocument": "recollect.doors.library.new_items",
+    "NewMessage": "recollect.doors.library.new_items",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",

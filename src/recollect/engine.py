@@ -37,8 +37,7 @@ from recollect.flows.status import Status
 from recollect.flows.transfer.exporting import Exporting
 from recollect.flows.transfer.foreign_imports import Adopting
 from recollect.flows.transfer.importing import Importing
-from recollect.inference.embedding.embedders import LOCAL, Embedders
-from recollect.inference.embedding.local import LocalEmbedder
+from recollect.inference.embedding.embedders import Embedders, LocalModels
 from recollect.inference.providers import Providers
 from recollect.settings import Settings
 from recollect.storage.database import Database
@@ -49,9 +48,7 @@ from recollect.storage.opening import connected, up_to_date
 class Engine:
     """One memory: a database and everything that reads and writes it."""
 
-    def __init__(
-        self, settings: Settings, database: Database, local: LocalEmbedder | None, resources: AsyncExitStack
-    ) -> None:
+    def __init__(self, settings: Settings, database: Database, models: LocalModels, resources: AsyncExitStack) -> None:
         self.settings = settings
         self.database = database
         self.capabilities = capabilities = Capabilities()
@@ -61,7 +58,7 @@ class Engine:
         self.pacing = Pacing(database, capabilities.turns)
         self.providers = Providers(settings, self.spending, self.pacing)
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
-        self.embedders = Embedders(local, self.providers, settings.embedding_model)
+        self.embedders = Embedders(models, self.providers, settings.embedding_model)
         self._build_spine()
         self.access = Access(database, capabilities.keys)
         self.status = Status(database, capabilities, self.namespace_models, self.spending)
@@ -190,14 +187,14 @@ class Engine:
         """
         settings = settings or environment.load()
         async with AsyncExitStack() as resources:
-            local = LocalEmbedder.locate(settings.embedding_model_path)
-            if local is not None:
-                resources.push_async_callback(local.ended)
-                if will_search and settings.embedding_model == LOCAL:
-                    local.begin_loading()
+            models = await tasks.in_thread(LocalModels.locate, settings)
+            resources.push_async_callback(models.ended)
+            embedder = models.named(settings.embedding_model)
+            if will_search and embedder is not None:
+                embedder.begin_loading()
             database = await resources.enter_async_context(connected(settings))
             await up_to_date(database)
-            engine = cls(settings, database, local, resources)
+            engine = cls(settings, database, models, resources)
             engine._resources = resources.pop_all()
             return engine
         raise AssertionError("an exit stack does not swallow errors")

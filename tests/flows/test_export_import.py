@@ -7,6 +7,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,7 @@ from recollect.flows.kinds.registry import KINDS
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Turn
 from recollect.flows.transfer.import_report import Report
+from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.records import LEFT_OUT
@@ -478,3 +480,31 @@ async def test_whatever_was_stored_comes_back(engine: Engine, texts: list[tuple[
     lines = await exported(engine, first)
     assert (await imported(engine, lines, second)).refusals == []
     assert (await exported(engine, second))[1:] == lines[1:]
+
+
+async def test_speakers_times_and_places_come_back(engine: Engine, elsewhere: Engine, namespace: str) -> None:
+    at = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    message = NewMessage("user", "I run.", speaker="Dana", at=at, id=uuid4())
+    await engine.remember.turn(namespace, Turn("talk", (message,), owner_if_new="ann"))
+    scope = MemoryScope("ann", session_id="talk")
+    for text in ("Dana runs.", "Dana is happy."):
+        await engine.memories.add(namespace, text, "fact", scope, at=at)
+    lines = await exported(engine, namespace)
+    report = await imported(elsewhere, lines)
+    assert not report.refused
+    assert await exported(elsewhere, namespace) == lines
+    found = await elsewhere.recall.recall(namespace, "Who is happy and runs?", Scope(owner="ann"), explain=True)
+    assert {(each.at, each.speaker) for each in found.memories} == {(at, "Dana"), (at, None)}
+    memories = [each for each in found.memories if each.kind == "memory"]
+    assert all(each.explanation and each.explanation.parts.neighbour > 0 for each in memories)
+
+
+async def test_memories_of_an_export_from_before_they_had_places_are_imported(
+    engine: Engine, elsewhere: Engine, namespace: str
+) -> None:
+    await engine.memories.add(namespace, "Dana runs.", "fact", MemoryScope("ann", session_id="talk"))
+    records = [json.loads(line) for line in await exported(engine, namespace)]
+    old = [json.dumps({name: value for name, value in each.items() if name != "position"}) for each in records]
+    report = await imported(elsewhere, old)
+    assert not report.refused
+    assert report.added["memory"] == 1

@@ -12,7 +12,9 @@ from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.long_term.memories import Added, Deleted
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.flows.remember import Turn
 from recollect.memory.index.search import Scope
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope, StoredMemory
 from recollect.storage.sql import Query
 from tests.memory.test_passages import TABLES, counts, statistics
@@ -439,3 +441,39 @@ async def test_a_bad_search_or_list_is_refused_with_a_sentence(engine: Engine, n
     for memory_id in ("", "no-uuid", str(UUID(int=0)), "x" * 5000):
         with pytest.raises(NotFound, match="Unknown memory"):
             await engine.memories.get(namespace, memory_id)
+
+
+async def test_memories_of_a_session_stand_in_the_order_in_which_they_were_stored(
+    engine: Engine, namespace: str
+) -> None:
+    talk = MemoryScope("ann", session_id="talk")
+    stored = [await add(engine, namespace, f"Fact {number}.", talk) for number in range(3)]
+    stored.append(await add(engine, namespace, "Fact of Ben.", MemoryScope("ben", session_id="talk")))
+    assert [memory.position for memory in stored] == [0, 1, 2, 3]
+    assert (await add(engine, namespace, "Of another talk.", MemoryScope("ann", session_id="other"))).position == 0
+    assert (await add(engine, namespace, "Of no talk.")).position is None
+    await engine.memories.delete(namespace, str(stored[0].id))
+    changed = await engine.memories.update(namespace, str(stored[1].id), Change("Another fact."))
+    assert changed.memory.position == 1
+
+
+async def test_a_memory_is_ranked_by_what_stands_next_to_it_in_its_session(engine: Engine, namespace: str) -> None:
+    talk = MemoryScope("ann", session_id="talk")
+    await add(engine, namespace, "They talked about the marathon in Lisbon.", talk)
+    beside = await add(engine, namespace, "She was very happy.", talk)
+    alone = await add(engine, namespace, "She was very glad.", MemoryScope("ann", session_id="elsewhere"))
+    found = await engine.recall.recall(namespace, "marathon in Lisbon", Scope(owner="ann"), explain=True)
+    neighbour = {each.id: each.explanation.parts.neighbour for each in found.memories if each.explanation}
+    assert neighbour[str(beside.id)] > 0 == neighbour[str(alone.id)]
+
+
+async def test_a_message_of_a_session_of_the_same_name_is_no_neighbour(engine: Engine, namespace: str) -> None:
+    said = tuple(NewMessage("user", "The marathon in Lisbon.") for _ in range(3))
+    await engine.remember.turn(namespace, Turn("talk", said, owner_if_new="ann"))
+    memory = await add(engine, namespace, "She was very happy.", MemoryScope("ann", session_id="talk"))
+    found = await engine.recall.recall(
+        namespace, "marathon in Lisbon", Scope(owner="ann", kinds=("memory",)), explain=True
+    )
+    (explanation,) = [each.explanation for each in found.memories if each.id == str(memory.id)]
+    assert explanation is not None
+    assert explanation.parts.neighbour == 0

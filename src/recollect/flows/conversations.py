@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from recollect import checks
@@ -91,14 +92,23 @@ class Conversations:
             return await self._sessions.recent(db, user_id, limit, after)
 
     async def record(
-        self, namespace: str, conversation_id: str, user_message: str, assistant_response: str, metadata: str | None
+        self,
+        namespace: str,
+        conversation_id: str,
+        user_message: str,
+        assistant_response: str,
+        metadata: str | None,
+        speaker: str | None = None,
+        at: datetime | None = None,
     ) -> Interaction:
-        """Write a question and its answer next to each other, in one transaction."""
+        """Write a question, of a speaker who may have a name, and its answer next to each other, in one transaction."""
         checks.storable(conversation_id, "conversation_id")
-        encoded = checks.metadata_text(metadata)
+        if speaker is not None:
+            checks.identifier(speaker, "speaker")
+        encoded, said_at = checks.metadata_text(metadata), checks.optional_utc(at, "at")
         messages = (
-            NewMessage("user", checks.text(user_message, "user_message"), encoded),
-            NewMessage("assistant", checks.text(assistant_response, "assistant_response"), encoded),
+            NewMessage("user", checks.text(user_message, "user_message"), encoded, speaker, said_at),
+            NewMessage("assistant", checks.text(assistant_response, "assistant_response"), encoded, at=said_at),
         )
         try:
             said, answered = await self._remember.turn(namespace, Turn(conversation_id, messages))

@@ -16,6 +16,7 @@ from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWrit
 from recollect.flows.remember import Remember, Turn
 from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
+from recollect.flows.search.relevance import Floor
 from recollect.identifiers import uuid_at
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
@@ -143,6 +144,7 @@ class Gateway:
         *,
         conversation_id: str | None = None,
         top_k: int = DEFAULT_TOP_K,
+        min_relevance: Floor | None = None,
     ) -> Results[Found]:
         """What answers a prompt in any of some scopes, each thing once, the best first.
 
@@ -154,7 +156,9 @@ class Gateway:
         places = await self._places(owner, scopes, conversation_id)
         if not checks.has_words(query):
             return Results()
-        recollections = await self._recall.in_each(owner.namespace, query, list(places.values()), top_k=top_k)
+        recollections = await self._recall.in_each(
+            owner.namespace, query, list(places.values()), top_k=top_k, min_relevance=min_relevance
+        )
         found: dict[tuple[str, str], tuple[str, Memory]] = {}
         for name, recollection in zip(places, recollections, strict=True):
             for memory in recollection.memories:

@@ -3,20 +3,21 @@
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
 from recollect import checks, telemetry
-from recollect.errors import Conflict, NotFound, RecollectError
+from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
-from recollect.memory.documents import Documents
+from recollect.memory.documents import Documents, NewDocument, in_parts
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing, keys_of
 from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, Words
 from recollect.memory.sessions import Session, SessionOwner, Sessions
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
-from recollect.storage.failures import Outdated
+from recollect.storage.failures import Duplicate, Outdated
 from recollect.storage.group_commit import GroupCommit
 
 # The owner of a session that begins with a message without a user.
@@ -62,6 +63,10 @@ class _Analysed:
     turn: Turn
     excerpts: tuple[tuple[Excerpt, ...], ...]
     refusal: RecollectError | None = None
+
+
+_Stored = Mapping[UUID | None, Message]
+"""Messages that were stored before, by id; none has None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,7 @@ class Remember:
         """Append messages to a session; returns when they are durable and can be found by their words."""
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
+            _refuse_same_ids(message.id for message in turn.messages)
         if turn.size() <= _ANALYSED_AT_ONCE:
             excerpts = [analyse(message.content, message.speaker) for message in turn.messages]
         else:
@@ -167,20 +173,57 @@ class Remember:
             raise Conflict(f"Session {session_id} already exists: choose another id")
         return session
 
-    @telemetry.memory_operation("create_memory")
-    async def document(self, namespace: str, content: str, embedding: str | None, metadata: str | None) -> UUID:
-        """Store a text whole."""
-        excerpts = tuple(await in_steps(analysing(content)))
+    async def document(
+        self,
+        namespace: str,
+        content: str,
+        embedding: str | None,
+        metadata: str | None,
+        at: datetime | None = None,
+        document_id: UUID | None = None,
+    ) -> UUID:
+        """Store one text whole."""
+        (stored,) = await self.documents(namespace, [NewDocument(content, embedding, metadata, at, document_id)])
+        return stored
+
+    @telemetry.memory_operation("create_memory", len)
+    async def documents(self, namespace: str, documents: Sequence[NewDocument]) -> list[UUID]:
+        """Store texts whole, all or none; those that are stored under their ids already are left out."""
+        _refuse_same_ids(document.id for document in documents)
+        new = {document.id or uuid7(): document for document in documents}
+        excerpts = {
+            document_id: tuple(await in_steps(analysing(document.content))) for document_id, document in new.items()
+        }
         async with self._database.transaction(namespace) as tx:
-            document_id, at = await self._documents.add(tx, content, embedding, metadata)
-            await self._passages.add(tx, [Source("document", str(document_id), excerpts, at, metadata=metadata)])
+            times = await self._add_documents(tx, new)
+            sources = (
+                Source("document", str(document_id), excerpts[document_id], at, metadata=new[document_id].metadata)
+                for document_id, at in times.items()
+            )
+            await self._passages.add(tx, list(sources))
         self._written()
-        return document_id
+        return list(new)
+
+    async def _add_documents(self, tx: Transaction, new: Mapping[UUID, NewDocument]) -> dict[UUID, datetime]:
+        """A part at a time, in id order; returns the times of those that were not there."""
+        times: dict[UUID, datetime] = {}
+        for part in in_parts(dict(sorted(new.items()))):
+            added = await self._documents.add(tx, part)
+            if taken := [document_id for document_id in part if document_id not in added]:
+                stored = await self._documents.contents(tx, taken)
+                for document_id in taken:
+                    if stored.get(document_id) != part[document_id].content:
+                        raise Conflict(f"Document {document_id} already exists with other content: choose another id")
+            times |= {document_id: added[document_id] for document_id in part if document_id in added}
+        return times
 
     @telemetry.memory_operation("create_memory")
-    async def text(self, namespace: str, text: str, metadata: Mapping[str, Any] | None = None) -> Remembered:
+    async def text(
+        self, namespace: str, text: str, metadata: Mapping[str, Any] | None = None, at: datetime | None = None
+    ) -> Remembered:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
+        said_at = None if at is None else checks.utc(at, "at")
         encoded = checks.metadata(metadata)
         excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):
@@ -189,7 +232,7 @@ class Remember:
                     document_id, present = known
                     await self._merge(tx, document_id, present, metadata or {})
                     return Remembered(document_id, "existing")
-                if added := await self._documents.add_once(tx, text, encoded):
+                if added := await self._documents.add_once(tx, text, encoded, said_at):
                     document_id, at = added
                     source = Source("document", str(document_id), excerpts, at, metadata=encoded)
                     await self._passages.add(tx, [source])
@@ -210,20 +253,40 @@ class Remember:
     async def _write_turns(
         self, namespace: str, analysed: Sequence[_Analysed]
     ) -> Sequence[list[Message] | RecollectError]:
-        session_ids = {item.turn.session_id for item in analysed if item.turn.messages}
+        """Messages that bring an id are looked up only if it is taken; what is stored already is then left out.
+
+        Two of a batch may have the same id. Then nothing is found, and group commit writes the batch turn by turn.
+        """
+        stored: _Stored = {}
         for _ in range(_WRITING_ATTEMPTS):
             try:
-                if any(item.turn.realm is not None for item in analysed):
-                    return await self._append_unwritten(namespace, analysed, session_ids)
-                destinations = _destinations(analysed, await self._owners(namespace, session_ids))
-                if sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
-                    async with self._database.calling(namespace) as db:
-                        return await self._append(db, analysed, destinations)
-                async with self._database.transaction(namespace) as tx:
-                    return await self._append_in_parts(tx, analysed, destinations)
+                answers = await self._write_unstored(namespace, [_without(item, stored) for item in analysed])
+                return [_with(item.turn, stored, answer) for item, answer in zip(analysed, answers, strict=True)]
             except Outdated:
-                self._known_owners.unlearn(namespace, session_ids)
+                self._known_owners.unlearn(namespace, {item.turn.session_id for item in analysed})
+            except Duplicate:
+                # A realm looks for its own while it holds their sessions.
+                turns = (item.turn for item in analysed if item.turn.realm is None)
+                ids = [message.id for turn in turns for message in turn.messages if message.id is not None]
+                async with self._database.reading(namespace) as db:
+                    found = await self._log.by_ids(db, ids)
+                if found.keys() <= stored.keys():
+                    raise
+                stored = dict(found.items())
         raise Conflict("Another request is deleting a session of this write: try again")
+
+    async def _write_unstored(
+        self, namespace: str, analysed: Sequence[_Analysed]
+    ) -> Sequence[list[Message] | RecollectError]:
+        session_ids = {item.turn.session_id for item in analysed if item.turn.messages}
+        if any(item.turn.realm is not None for item in analysed):
+            return await self._append_unwritten(namespace, analysed, session_ids)
+        destinations = _destinations(analysed, await self._owners(namespace, session_ids))
+        if sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
+            async with self._database.calling(namespace) as db:
+                return await self._append(db, analysed, destinations)
+        async with self._database.transaction(namespace) as tx:
+            return await self._append_in_parts(tx, analysed, destinations)
 
     async def _owners(self, namespace: str, session_ids: Collection[str]) -> dict[str, SessionOwner]:
         """Owners of some sessions; those that do not exist are left out."""
@@ -238,7 +301,7 @@ class Remember:
     async def _append_unwritten(
         self, namespace: str, analysed: Sequence[_Analysed], session_ids: Collection[str]
     ) -> list[list[Message] | RecollectError]:
-        """Leave out messages that are stored already. Only turns of a realm carry ids, and only they can be refused."""
+        """Leave out messages of realms that are stored already, and refuse turns to chats that others hold."""
         begun: dict[str, Turn] = {}
         for turn in (item.turn for item in analysed if item.turn.owner_if_new and item.turn.messages):
             begun.setdefault(turn.session_id, turn)
@@ -251,7 +314,7 @@ class Remember:
             )
             owners = await self._sessions.lock(tx, session_ids)
             ids = [message.id for item in analysed for message in item.turn.messages if message.id is not None]
-            known = await self._log.known(tx, ids)
+            known = set(await self._log.by_ids(tx, ids))
             new = [_new_messages(item, owners.get(item.turn.session_id), known) for item in analysed]
             return await self._append_in_parts(tx, new, _destinations(new, owners))
 
@@ -274,7 +337,15 @@ class Remember:
         self, db: Statements, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
         entries = await in_steps(
-            Entry(message.id or uuid7(), destination, message, _words(db.namespace, destination.user_id, excerpts))
+            Entry(
+                message.id or uuid7(),
+                destination,
+                message,
+                [
+                    Words(excerpt.text, keys_of(db.namespace, destination.user_id, excerpt), excerpt.weights)
+                    for excerpt in excerpts
+                ],
+            )
             for item in analysed
             if (destination := destinations.get(item.turn.session_id)) is not None
             for message, excerpts in zip(item.turn.messages, item.excerpts, strict=True)
@@ -308,13 +379,47 @@ def _destinations(analysed: Sequence[_Analysed], owners: Mapping[str, SessionOwn
     return found
 
 
-def _words(namespace: str, owner: str, excerpts: Iterable[Excerpt]) -> list[Words]:
-    return [Words(excerpt.text, keys_of(namespace, owner, excerpt), excerpt.weights) for excerpt in excerpts]
+def _refuse_same_ids(ids: Iterable[UUID | None]) -> None:
+    given = [each for each in ids if each is not None]
+    if len(set(given)) < len(given):
+        raise Invalid("Two items of one call have the same id: give each its own")
+
+
+def _without(item: _Analysed, stored: _Stored) -> _Analysed:
+    """A turn without the messages that are stored; refused if one of them is stored as something else."""
+    turn = item.turn
+    if not stored or turn.realm is not None:
+        return item
+    pairs = []
+    for message, excerpts in zip(turn.messages, item.excerpts, strict=True):
+        known = stored.get(message.id)
+        if known is None:
+            pairs.append((message, excerpts))
+            continue
+        said = (turn.session_id, message.role, message.speaker, message.content)
+        if (known.session_id, known.role, known.speaker, known.content) != said:
+            refusal = Conflict(
+                f"Message {message.id} already exists with other content, role or speaker, or in another session: "
+                "choose another id"
+            )
+            return _Analysed(replace(turn, messages=()), (), refusal)
+    messages, of_messages = zip(*pairs, strict=True) if pairs else ((), ())
+    return _Analysed(replace(turn, messages=messages), of_messages)
+
+
+def _with(turn: Turn, stored: _Stored, answer: list[Message] | RecollectError) -> list[Message] | RecollectError:
+    """The messages of a turn in their order, those that were stored before among the new ones."""
+    if not stored or turn.realm is not None or isinstance(answer, RecollectError):
+        return answer
+    new = iter(answer)
+    return [stored.get(message.id) or next(new) for message in turn.messages]
 
 
 def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
     """A turn without the messages that are known, and from now on its own are."""
     turn = item.turn
+    if item.refusal is not None or not turn.messages:
+        return item
     if owner is None:
         return _Analysed(replace(turn, messages=()), (), SessionNotFound.named(turn.session_id))
     if turn.realm is None:

@@ -1,11 +1,12 @@
 """Documents: texts stored whole, found by the caller's own embeddings or by time."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect.identifiers import uuid7, uuid_of
+from recollect.identifiers import uuid_of
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import PAGE_OF_TEXTS, Record
 from recollect.storage.sql import Queries, Query
@@ -13,6 +14,7 @@ from recollect.storage.sql import Queries, Query
 
 class _Sql(Queries, file="documents.sql"):
     add: Query
+    contents: Query
     add_once: Query
     same: Query
     set_metadata: Query
@@ -49,19 +51,67 @@ class Document:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to be stored, checked and encoded by its door. Without a time it takes the commit's."""
+
+    content: str
+    embedding: str | None = None
+    metadata: str | None = None
+    at: datetime | None = None
+    id: UUID | None = None
+    """One that brings its id is stored once, however often it comes."""
+
+    def size(self) -> int:
+        """About how many bytes travel to the database."""
+        return len(self.content) + len(self.embedding or "") + len(self.metadata or "")
+
+
+# Of documents that go into one statement, whose values are put together on the event loop.
+PART_DOCUMENTS = 256
+PART_BYTES = 4 * 1024 * 1024
+
+
+def in_parts(new: Mapping[UUID, NewDocument]) -> Iterator[dict[UUID, NewDocument]]:
+    """As many documents at a time as go into one statement."""
+    part: dict[UUID, NewDocument] = {}
+    size = 0
+    for document_id, document in new.items():
+        if part and (len(part) == PART_DOCUMENTS or size + document.size() > PART_BYTES):
+            yield part
+            part, size = {}, 0
+        part[document_id] = document
+        size += document.size()
+    if part:
+        yield part
+
+
 class Documents:
     """Stores documents. Vectors and metadata arrive checked and encoded."""
 
-    async def add(
-        self, tx: Transaction, content: str, embedding: str | None, metadata: str | None
-    ) -> tuple[UUID, datetime]:
-        """Store one document; returns its id and its time."""
-        row = await tx.one(_Sql.add, id=uuid7(), content=content, embedding=embedding, metadata=metadata)
-        return row["id"], row["created_at"]
+    async def add(self, tx: Transaction, new: Mapping[UUID, NewDocument]) -> dict[UUID, datetime]:
+        """Store documents under ids; returns the times of those whose ids were not taken."""
+        rows = await tx.all(
+            _Sql.add,
+            ids=list(new),
+            contents=[document.content for document in new.values()],
+            embeddings=[document.embedding for document in new.values()],
+            metadatas=[document.metadata for document in new.values()],
+            times=[document.at for document in new.values()],
+        )
+        return {row["id"]: row["created_at"] for row in rows}
 
-    async def add_once(self, tx: Transaction, content: str, metadata: str | None) -> tuple[UUID, datetime] | None:
+    async def contents(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, str]:
+        """The texts of those of some documents that exist."""
+        return {row["id"]: row["content"] for row in await tx.all(_Sql.contents, ids=list(ids))}
+
+    async def add_once(
+        self, tx: Transaction, content: str, metadata: str | None, at: datetime | None
+    ) -> tuple[UUID, datetime] | None:
         """Store a text under an id that follows from it; None if somebody else has just done so."""
-        row = await tx.first(_Sql.add_once, id=uuid_of("remembered", content), content=content, metadata=metadata)
+        row = await tx.first(
+            _Sql.add_once, id=uuid_of("remembered", content), content=content, metadata=metadata, at=at
+        )
         return None if row is None else (row["id"], row["created_at"])
 
     async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any]] | None:

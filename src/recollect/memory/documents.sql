@@ -1,13 +1,26 @@
 -- add
--- A document, with the caller's embedding if there is one.
-insert into documents (namespace, id, content, embedding, metadata)
-values (:namespace, :id, :content, :embedding::text::vector, :metadata::text::jsonb)
+-- Documents whose ids are not taken, with their callers' embeddings if there are any. In id order, so that two writers
+-- never deadlock.
+insert into documents (namespace, id, content, embedding, metadata, created_at, updated_at)
+select :namespace, d.id, d.content, d.embedding::vector, d.metadata::jsonb, coalesce(d.at, now()), coalesce(d.at, now())
+from unnest(
+    :ids::uuid[], :contents::text[], :embeddings::text[], :metadatas::text[], :times::timestamptz[]
+) as d (id, content, embedding, metadata, at)
+order by d.id
+on conflict (namespace, id) do nothing
 returning id, created_at;
+
+-- contents
+-- The texts of some documents.
+select id, content from documents where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- add_once
 -- A document under an id that follows from its text; none if it is there.
-insert into documents (namespace, id, content, metadata)
-values (:namespace, :id, :content, :metadata::text::jsonb)
+insert into documents (namespace, id, content, metadata, created_at, updated_at)
+values (
+    :namespace, :id, :content, :metadata::text::jsonb, coalesce(:at::timestamptz, now()),
+    coalesce(:at::timestamptz, now())
+)
 on conflict (namespace, id) do nothing
 returning id, created_at;
 

@@ -20,7 +20,7 @@ class _Sql(Queries, file="log.sql"):
     recent_before: Query
     by_seq: Query
     keep: Query
-    known: Query
+    by_ids: Query
     in_session: Query
     raw_newest: Query
     raw_oldest: Query
@@ -54,7 +54,7 @@ class NewMessage:
     speaker: str | None = None
     at: datetime | None = None
     id: UUID | None = None
-    """One that brings its id, in a turn of a realm, is written once, however often it comes."""
+    """One that brings its id is written once, however often it comes."""
 
 
 class Destination(NamedTuple):
@@ -149,9 +149,9 @@ class Log:
         """Those of some messages that are there, by number; no one removes them before this transaction ends."""
         return {row["seq"] for row in await tx.all(_Sql.keep, numbers=list(numbers))}
 
-    async def known(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
-        """Those of some ids that messages have already."""
-        return {row["id"] for row in await db.all(_Sql.known, ids=list(ids))}
+    async def by_ids(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Message]:
+        """Those of some messages that exist, by id."""
+        return {row["id"]: Message._make(row) for row in await db.all(_Sql.by_ids, ids=list(ids))}
 
     async def holds(self, db: Statements, session_id: str, message_id: UUID) -> bool:
         """Whether a message is one of a session's."""

@@ -53,9 +53,11 @@ where namespace = :namespace and seq = any(:numbers::bigint[]);
 -- Those of some messages that are there; none of them goes until the transaction ends.
 select seq from messages where namespace = :namespace and seq = any(:numbers::bigint[]) order by seq for key share;
 
--- known
--- Which of some ids are taken.
-select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
+-- by_ids
+-- Messages by their ids.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- in_session
 -- A message, if it is one of a session's.

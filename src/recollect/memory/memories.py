@@ -89,6 +89,8 @@ class StoredMemory:
     superseded_by: UUID | None
     created_at: datetime
     updated_at: datetime | None
+    position: int | None = None
+    """Its place in its session; None without one, and for memories that are older than places."""
 
     @property
     def scope(self) -> MemoryScope:
@@ -149,6 +151,8 @@ class Draft:
     metadata: dict[str, Any]
     identity: Identity
     origin: Identity
+    at: datetime | None = None
+    """When it was said; None for now."""
 
 
 class Memories:
@@ -168,6 +172,7 @@ class Memories:
             metadata=draft.metadata,
             identity=draft.identity.digest,
             origin=draft.origin.digest,
+            at=draft.at,
         )
         if row is None:
             return None

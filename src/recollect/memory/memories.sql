@@ -1,15 +1,21 @@
 -- add
--- One memory, unless one in force has the same identity or origin.
+-- One memory, unless one in force has the same identity or origin. In a session it stands behind the others; two that are
+-- stored at the same moment may share a place.
 insert into memories (
-    namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin
+    namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin, position, created_at
 )
-values (:namespace, :id, :text, :category, :user_id, :agent_id, :session_id, :metadata, :identity, :origin)
+select :namespace, :id::uuid, :text::text, :category::text, :user_id::text, :agent_id::text, :session_id::text,
+       :metadata::json, :identity::bytea, :origin::bytea,
+       case when :session_id::text is not null then coalesce(max(position) + 1, 0) end,
+       coalesce(:at::timestamptz, now())
+from memories
+where namespace = :namespace and session_id = :session_id and position is not null
 on conflict do nothing
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
 
 -- same
 -- The memory in force that has one of two digests as its identity, or the other as its origin; the oldest of two.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
 from memories
 where namespace = :namespace and superseded_by is null and (identity = :identity or origin = :origin)
 order by created_at, id
@@ -17,13 +23,13 @@ limit 1;
 
 -- find
 -- Some memories by their ids, superseded ones included.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
 from memories
 where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- lock
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
 from memories
 where namespace = :namespace and id = any(:ids::uuid[])
 order by id
@@ -31,14 +37,14 @@ for update;
 
 -- replaced_by
 -- What a memory took out of force.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
 from memories
 where namespace = :namespace and superseded_by = :memory_id
 order by id;
 
 -- newest
 -- Memories in force of a scope that pass some filters, newest first, from behind a place in that order.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
 from memories
 where namespace = :namespace
   and superseded_by is null
@@ -60,13 +66,13 @@ set text = :text, category = :category, metadata = :metadata, identity = coalesc
     origin = coalesce(:identity::bytea, origin),
     updated_at = now()
 where namespace = :namespace and id = :id
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
 
 -- supersede
 -- Takes a memory out of force, or with null back into it.
 update memories set superseded_by = :successor
 where namespace = :namespace and id = :id
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
 
 -- remove
 -- One memory.

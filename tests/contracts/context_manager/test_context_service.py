@@ -5,7 +5,7 @@ import json
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -201,3 +201,11 @@ def test_metadata_comes_back_in_one_order() -> None:
 def test_a_user_id_that_cannot_be_one_is_refused_with_a_sentence(user_id: Any) -> None:
     with pytest.raises(Invalid, match="user_id"):
         ContextService.list_conversations(user_id)
+
+
+def test_an_interaction_says_who_spoke_and_when(conversation: dict[str, Any]) -> None:
+    at = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    recorded = ContextService.record_interaction(conversation["id"], "I run.", "Noted.", speaker="Dana", at=at)
+    assert recorded["recorded_at"] == recorded["user_message"]["created_at"] == at.isoformat()
+    with pytest.raises(Invalid, match="speaker is empty"):
+        ContextService.record_interaction(conversation["id"], "I run.", "Noted.", speaker=" ")

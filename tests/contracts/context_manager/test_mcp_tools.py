@@ -201,3 +201,17 @@ def test_the_tools_read_what_the_library_wrote(mcp: McpClient, monkeypatch: pyte
         ContextService.close()
     assert [found["id"] for found in mcp.ok("list_conversations", user_id=user)] == [created["id"]]
     assert mcp.ok("fetch_chat_history", conversation_id=created["id"])["message_count"] == 2
+
+
+def test_an_interaction_says_who_spoke_and_when(mcp: McpClient, conversation: dict[str, Any], word: str) -> None:
+    recorded = record(mcp, conversation, f"I like {word}.", "Noted.", speaker="Dana", at="2023-05-08T13:56:00Z")
+    assert recorded["recorded_at"] == recorded["user_message"]["created_at"] == "2023-05-08T13:56:00+00:00"
+    found = mcp.ok("recall", query=word, top_k=1)["memories"][0]
+    assert (found["speaker"], found["at"]) == ("Dana", "2023-05-08T13:56:00Z")
+    assert "at" in mcp.refused(
+        "record_interaction",
+        conversation_id=conversation["id"],
+        user_message="x",
+        assistant_response="y",
+        at="long ago",
+    )

@@ -1,5 +1,6 @@
 """ContextService: the synchronous calls of the context-manager contract, over the same engine on a background loop."""
 
+from datetime import datetime
 from typing import Any
 
 from recollect.doors.conversations import ChatHistory, Conversation, RecordedInteraction
@@ -22,12 +23,18 @@ class ContextService:
 
     @staticmethod
     def record_interaction(
-        conversation_id: str, user_message: str, assistant_response: str, metadata: str | None = None
+        conversation_id: str,
+        user_message: str,
+        assistant_response: str,
+        metadata: str | None = None,
+        *,
+        speaker: str | None = None,
+        at: datetime | None = None,
     ) -> dict[str, Any]:
-        """Save a user message and its answer, both or neither."""
+        """Save a user message and its answer, both or neither; `speaker` names the user, `at` says when it was."""
         interaction = background.call(
             lambda e: e.conversations.record(
-                e.settings.namespace, conversation_id, user_message, assistant_response, metadata
+                e.settings.namespace, conversation_id, user_message, assistant_response, metadata, speaker, at
             )
         )
         return RecordedInteraction.of(interaction).model_dump()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,9 @@ from pydantic import TypeAdapter
 
 from recollect import checks, models, tasks
 from recollect import settings as environment
-from recollect.doors.library import spans
+from recollect.doors.library import new_items, spans
+from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
+from recollect.doors.recalls import Asked
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows.forgetting.forget import SESSION, USER, Target
@@ -24,11 +26,8 @@ from recollect.flows.remember import ANONYMOUS, Turn
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
-from recollect.memory.index.search import Scope
-from recollect.memory.log import NewMessage
 from recollect.settings import Settings
-
-ROLES = ("user", "assistant", "system")
+from recollect.steps import in_steps
 
 
 class MemoryManager:
@@ -81,9 +80,22 @@ class MemoryManager:
             return session_id
 
     async def store_message(
-        self, session_id: UUID, role: str, content: str, metadata: dict[str, Any] | None = None
+        self,
+        session_id: UUID,
+        role: str,
+        content: str,
+        metadata: dict[str, Any] | None = None,
+        *,
+        speaker: str | None = None,
+        at: datetime | None = None,
+        id: UUID | None = None,  # noqa: A002
+        user_id: str | None = None,
     ) -> UUID:
-        """Store a message in a session (auto-creates session if doesn't exist)."""
+        """Store a message in a session (auto-creates session if doesn't exist).
+
+        `speaker` is the name of who said it, `at` when it was said (now by default). With an `id` of your own you can
+        repeat the call: the message is stored once. `user_id` is whose session it is if it is new.
+        """
         with _call("store_message") as span:
             if span.is_recording():
                 span.set_attributes(
@@ -95,13 +107,23 @@ class MemoryManager:
                         "has_metadata": metadata is not None,
                     }
                 )
-            new = NewMessage(
-                checks.one_of(role, ROLES, "role"), checks.text(content, "content"), checks.metadata(metadata)
-            )
-            turn = Turn(_session_key(session_id), (new,), owner_if_new=ANONYMOUS)
+            given = NewMessage(role=role, content=content, metadata=metadata, speaker=speaker, at=at, id=id)
+            turn = Turn(_session_key(session_id), (new_items.message(given),), owner_if_new=_new_owner(user_id))
             engine = await self._engine()
             (message,) = await engine.remember.turn(self._scope(engine), turn)
             return message.id
+
+    async def store_messages(
+        self, session_id: UUID, messages: Sequence[NewMessage], *, user_id: str | None = None
+    ) -> list[UUID]:
+        """Store messages in a session, next to each other and in this order, all or none; returns their ids."""
+        with _call("store_messages") as span:
+            spans.annotate(span, {"session_id": str(session_id)})
+            new = tuple(await in_steps(new_items.messages(messages)))
+            spans.annotate(span, {"message_count": len(new)})
+            turn = Turn(_session_key(session_id), new, owner_if_new=_new_owner(user_id))
+            engine = await self._engine()
+            return [message.id for message in await engine.remember.turn(self._scope(engine), turn)]
 
     async def get_conversation_history(
         self, session_id: UUID, limit: int = 100, *, before: UUID | None = None
@@ -114,7 +136,7 @@ class MemoryManager:
         with _call("get_conversation_history") as span:
             spans.annotate(span, {"session_id": str(session_id), "limit": limit})
             key = _session_key(session_id)
-            _optional_uuid(before, "before")
+            checks.optional_uuid(before, "before")
             engine = await self._engine()
             messages = await engine.conversations.messages(self._scope(engine), key, limit, before)
             spans.annotate(span, {"result_count": len(messages)})
@@ -152,7 +174,7 @@ class MemoryManager:
         """
         with _call("list_sessions") as span:
             spans.annotate(span, {"limit": limit})
-            _optional_uuid(after, "after")
+            checks.optional_uuid(after, "after")
             engine = await self._engine()
             found = await engine.conversations.page(
                 self._scope(engine), user_id, limit, None if after is None else str(after)
@@ -161,9 +183,19 @@ class MemoryManager:
             return list(map(_session, found))
 
     async def store_document(
-        self, content: str, metadata: dict[str, Any] | None = None, embedding: list[float] | None = None
+        self,
+        content: str,
+        metadata: dict[str, Any] | None = None,
+        embedding: list[float] | None = None,
+        *,
+        at: datetime | None = None,
+        id: UUID | None = None,  # noqa: A002
     ) -> UUID:
-        """Store a document with optional vector embedding."""
+        """Store a document with optional vector embedding.
+
+        `at` is when it was written (now by default). With an `id` of your own you can repeat the call: the document is
+        stored once.
+        """
         with _call("store_document") as span:
             if span.is_recording():
                 span.set_attributes(
@@ -173,11 +205,20 @@ class MemoryManager:
                         "metadata_keys": spans.keys(metadata),
                     }
                 )
-            checks.text(content, "content")
-            encoded = checks.metadata(metadata)
-            vector = None if embedding is None else checks.embedding(embedding, "embedding")
+            given = NewDocument(content=content, metadata=metadata, embedding=embedding, at=at, id=id)
+            new = new_items.document(given)
             engine = await self._engine()
-            return await engine.remember.document(self._scope(engine), content, vector, encoded)
+            return await engine.remember.document(
+                self._scope(engine), new.content, new.embedding, new.metadata, new.at, new.id
+            )
+
+    async def store_documents(self, documents: Sequence[NewDocument]) -> list[UUID]:
+        """Store documents, all or none; returns their ids in the same order."""
+        with _call("store_documents") as span:
+            new = await in_steps(new_items.many_documents(documents))
+            spans.annotate(span, {"document_count": len(new)})
+            engine = await self._engine()
+            return await engine.remember.documents(self._scope(engine), new)
 
     async def semantic_search(
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: dict[str, Any] | None = None
@@ -224,32 +265,46 @@ class MemoryManager:
         user_id: str | None = None,
         agent_id: str | None = None,
         session_id: UUID | str | None = None,
+        exclude_session: UUID | str | None = None,
+        roles: Sequence[str] | None = None,
         kinds: Sequence[str] | None = None,
         categories: Sequence[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         metadata_filters: dict[str, Any] | None = None,
+        min_relevance: float | Literal["default"] | None = None,
         top_k: int = 10,
         token_budget: int | None = None,
         explain: bool = False,
+        now: datetime | None = None,
     ) -> Recollection:
-        """Search everything that was stored for what answers a question, by keyword and semantic search combined."""
+        """Search everything that was stored for what answers a question, by keyword and semantic search combined.
+
+        `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
+        anything is left. "Yesterday" in the question counts from `now`.
+        """
         with _call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
-            scope = Scope(
-                owner=user_id,
+            asked = Asked(
+                query=query,
+                user_id=user_id,
                 agent_id=agent_id,
-                session_id=str(session_id) if isinstance(session_id, UUID) else session_id,
-                kinds=_words(kinds, "kinds"),
-                categories=_words(categories, "categories"),
-                since=None if since is None else checks.utc(since, "since"),
-                until=None if until is None else checks.utc(until, "until"),
-                metadata=checks.metadata_filter(metadata_filters, "metadata_filters"),
+                session_id=session_id,
+                exclude_session=exclude_session,
+                roles=roles,
+                kinds=kinds,
+                categories=categories,
+                since=since,
+                until=until,
+                metadata=metadata_filters,
+                min_relevance=min_relevance,
+                top_k=top_k,
+                token_budget=token_budget,
+                explain=explain,
+                now=now,
             )
             engine = await self._engine()
-            recollection = await engine.recall.recall(
-                self._scope(engine), query, scope, top_k=top_k, token_budget=token_budget, explain=explain
-            )
+            recollection = await asked.recall(engine, self._scope(engine), "metadata_filters")
             spans.annotate(span, {"result_count": len(recollection.memories), "pending": recollection.pending})
             return recollection
 
@@ -356,15 +411,8 @@ def _storage_failures() -> Iterator[None]:
         raise StorageError(problem) from problem
 
 
-def _words(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
-    if isinstance(values, str):
-        raise Invalid(f"{name} must be a list of strings, not one string: [{values!r}]")
-    return None if values is None else tuple(values)
-
-
-def _optional_uuid(value: UUID | None, name: str) -> None:
-    if value is not None and not isinstance(value, UUID):
-        raise Invalid(f"{name} must be a UUID, not {type(value).__name__}")
+def _new_owner(user_id: str | None) -> str:
+    return ANONYMOUS if user_id is None else checks.identifier(user_id, "user_id")
 
 
 def _session_key(session_id: UUID) -> str:

@@ -95,7 +95,7 @@ class HybridResults:
     semantic_results_count: int
     keyword_results_count: int
     degraded: str | None = None
-    asked_by_meaning: bool = True
+    query_dimensions: int = 0
 
 
 class Cognition:
@@ -207,9 +207,8 @@ class Cognition:
             found = await self._insights.find(db, [insight_id for insight_id, _ in best])
         results = [FoundInsight(found[insight_id], score) for insight_id, score in best if insight_id in found]
         asked = ranks.query
-        return HybridResults(
-            results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, asked.meaning is not None
-        )
+        dimensions = 0 if asked.meaning is None else asked.meaning.vector.count(",") + 1
+        return HybridResults(results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, dimensions)
 
     async def newest_insights(self, namespace: str, wanted: InsightFilter | None = None) -> list[Insight]:
         """The last insights that were stored, the newest first."""

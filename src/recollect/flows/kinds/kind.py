@@ -66,6 +66,8 @@ class Kind:
     """What the fields of an imported record may hold."""
     check: Callable[[Fields], None] = lambda _: None
     """What an imported record must be as a whole."""
+    later: frozenset[str] = frozenset()
+    """Fields that exports of earlier versions lack; without them they are null."""
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Fields that name other records, the name of their kind, and the field that they are named by."""
     item: Item | None = None

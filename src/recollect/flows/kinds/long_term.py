@@ -38,6 +38,7 @@ def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
         owner=fields["user_id"] or "",
         agent_id=fields["agent_id"],
         session_id=fields["session_id"],
+        position=fields.get("position"),
         category=fields["category"],
         metadata=as_json(fields["metadata"]),
     )
@@ -106,8 +107,10 @@ MEMORY = Kind(
         "user_id": checks.identifier,
         "agent_id": checks.identifier,
         "session_id": rules.own_session,
+        "position": rules.at_least(0),
     },
     check_memory,
+    later=frozenset({"position"}),
     item=MEMORY_ITEM,
     shown_with=("memory_history",),
 )

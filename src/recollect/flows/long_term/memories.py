@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condens
 from recollect.flows.long_term.memory_requests import Change, Chosen
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
+from recollect.flows.search.relevance import Floor
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
 from recollect.memory.index.passages import Passages, Source
@@ -121,11 +123,13 @@ class LongTermMemory:
         scope: MemoryScope,
         metadata: Mapping[str, Any] | None = None,
         recalled: Sequence[str] = (),
+        at: datetime | None = None,
     ) -> Added:
         """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
 
         Metadata that is new to the memory that exists is merged into its own.
-        `recalled` are texts or ids of memories. With a language model the memory is one sentence of it.
+        `recalled` are texts or ids of memories; `at` is when it was said. With a language model the memory is one
+        sentence of it.
         """
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
@@ -133,6 +137,7 @@ class LongTermMemory:
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
+        said_at = checks.optional_utc(at, "at")
         origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, metadata):
             return known
@@ -147,7 +152,7 @@ class LongTermMemory:
             return known
         identity = Identity.of(scope, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
-        draft = Draft(scope, category, condensed.text, kept, identity, origin)
+        draft = Draft(scope, category, condensed.text, kept, identity, origin, said_at)
         added = await self._stored(namespace, draft, condensed.outdated, metadata)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
         return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
@@ -159,6 +164,8 @@ class LongTermMemory:
         scope: MemoryScope,
         chosen: Chosen | None = None,
         limit: int = 100,
+        *,
+        min_relevance: Floor | None = None,
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
@@ -176,7 +183,9 @@ class LongTermMemory:
         )
         breadth = max(NOMINEES, NOMINATED_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
-        found = await self._recall.recall(namespace, query, searched, top_k=limit, fold=False, nominees=breadth)
+        found = await self._recall.recall(
+            namespace, query, searched, top_k=limit, fold=False, nominees=breadth, min_relevance=min_relevance
+        )
         async with self._database.reading(namespace) as db:
             stored = await self._memories.find(db, [UUID(item.id) for item in found.memories])
         hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
@@ -434,6 +443,7 @@ def _source(memory: StoredMemory, prepared: Prepared) -> Source:
         owner=memory.user_id or "",
         agent_id=memory.agent_id,
         session_id=memory.session_id,
+        position=memory.position,
         category=memory.category,
         metadata=json.dumps(memory.metadata),
     )

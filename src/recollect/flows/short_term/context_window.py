@@ -58,10 +58,14 @@ class ContextWindow:
         self._defaults = defaults
         self._compacting: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
-        """Append messages, checked by their door; a session that does not exist begins with them."""
+    async def add(
+        self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
+    ) -> list[WindowMessage]:
+        """Append messages, checked by their door; a session that does not exist begins with them, as the user's."""
         refuse_stored_chat(checks.identifier(session_id, "session_id"))
-        return await self._store.add(namespace, session_id, messages) if messages else []
+        if user_id is not None:
+            checks.identifier(user_id, "user_id")
+        return await self._store.add(namespace, session_id, messages, user_id) if messages else []
 
     async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[WindowMessage]:
         """The last messages, or all, oldest first; a session that does not exist has none."""

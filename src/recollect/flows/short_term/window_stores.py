@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
@@ -24,8 +25,10 @@ if TYPE_CHECKING:  # the client of Redis is optional
 class WindowStore(Protocol):
     """What short-term memory asks of its store; one suite of tests runs against both."""
 
-    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
-        """Append messages next to each other; a session that does not exist begins with them."""
+    async def add(
+        self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
+    ) -> list[WindowMessage]:
+        """Append messages next to each other; a session that does not exist begins with them, as the user's."""
 
     async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
         """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
@@ -63,9 +66,12 @@ class LogWindows:
         self._capabilities = capabilities
         self._removal = removal
 
-    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
+    async def add(
+        self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
+    ) -> list[WindowMessage]:
         """Through the one way in, so that recall finds them."""
-        stored = await self._remember.turn(namespace, Turn(session_id, tuple(messages), owner_if_new=ANONYMOUS))
+        turn = Turn(session_id, tuple(messages), owner_if_new=user_id or ANONYMOUS)
+        stored = await self._remember.turn(namespace, turn)
         return await in_steps(
             WindowMessage.of(
                 message.id,
@@ -126,11 +132,19 @@ class BufferedWindows:
     def __init__(self, buffers: "Buffers") -> None:
         self._buffers = buffers
 
-    async def add(self, namespace: str, session_id: str, messages: Sequence[NewMessage]) -> list[WindowMessage]:
-        """Their order is the one in which Redis took them; their time is that of this process."""
-        at = datetime.now(UTC)
+    async def add(
+        self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
+    ) -> list[WindowMessage]:
+        """Their order is the one in which Redis took them; without a time they take that of this process."""
+        if user_id is not None or any(new.speaker is not None or new.id is not None for new in messages):
+            raise Invalid(
+                "Short-term windows in Redis keep no user_id, speaker or id: omit them, or unset RECOLLECT_REDIS_URL"
+            )
+        now = datetime.now(UTC)
         stored = await in_steps(
-            WindowMessage.of(uuid7(), new.role, new.content, json.loads(new.metadata) if new.metadata else None, at)
+            WindowMessage.of(
+                uuid7(), new.role, new.content, json.loads(new.metadata) if new.metadata else None, new.at or now
+            )
             for new in messages
         )
         await self._buffers.append(namespace, session_id, await in_steps(map(_item, stored)))

@@ -85,14 +85,14 @@ def kind_of(fields: Mapping[str, Any]) -> Kind:
     raise Invalid(f"unknown kind {name!r}")
 
 
-def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
+def check(kind: Kind, fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
     """Whether a record has every field of its kind, no other, and in each what can stand there."""
-    if missing := columns.keys() - fields.keys():
+    if missing := columns.keys() - fields.keys() - kind.later:
         raise Invalid(f"the record has no {', '.join(sorted(missing))}")
     if unknown := fields.keys() - columns.keys() - {"kind"}:
         raise Invalid(f"a {fields['kind']} has no field {', '.join(sorted(unknown))}")
     for name, column in columns.items():
-        value, form = fields[name], _FORMS.get(column.type)
+        value, form = fields.get(name), _FORMS.get(column.type)
         if value is None and column.optional:
             continue
         if value is None:
@@ -110,8 +110,8 @@ def check(fields: Mapping[str, Any], columns: Mapping[str, Column]) -> None:
 def check_values(kind: Kind, fields: Mapping[str, Any]) -> None:
     """Refuse a record that no door could have made; null, where the table has it, needs no rule."""
     for name, rule in kind.rules.items():
-        if fields[name] is not None:
-            rule(fields[name], name)
+        if (value := fields.get(name)) is not None:
+            rule(value, name)
     kind.check(fields)
 
 

@@ -188,7 +188,7 @@ def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind,
                 ended = True
                 continue
             kind = kind_of(line.fields)
-            check(line.fields, run.tables[kind.record.table])
+            check(kind, line.fields, run.tables[kind.record.table])
             check_values(kind, line.fields)
         except Invalid as problem:
             run.refuse(line, problem)
