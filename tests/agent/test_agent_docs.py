@@ -64,7 +64,7 @@ def made(command: str, url: str) -> dict[str, Any]:
     """What the server answers to a curl command of the page, which the machine may lack."""
     curl, silent, address, as_json, body = shlex.split(command)
     assert (curl, silent, as_json) == ("curl", "-s", "--json")
-    answer: dict[str, Any] = httpx.post(address.replace(ADDRESS, url), json=json.loads(body)).json()
+    answer: dict[str, Any] = httpx.post(address.replace(ADDRESS, url), json=json.loads(body), timeout=60).json()
     return answer
 
 

@@ -29,7 +29,7 @@ class Gateway:
 
     def new_user(self) -> dict[str, Any]:
         """The fields of a configuration with which a user of its own reaches this server."""
-        answer = httpx.post(f"{self.url}/users", json={"user_id": f"anna-{uuid4()}"})
+        answer = httpx.post(f"{self.url}/users", json={"user_id": f"anna-{uuid4()}"}, timeout=60)
         assert answer.status_code == 201, answer.text
         user = answer.json()
         return {"baseUrl": self.url, "userId": user["user_id"], "userKey": user["user_key"], "timeoutSeconds": 60}

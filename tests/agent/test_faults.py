@@ -172,7 +172,7 @@ async def test_a_server_killed_between_add_and_flush_has_the_turn_and_the_run_it
     expected = await run_without_gateway(folder)
     with (folder / "server.log").open("w") as log:
         with serving(namespace, log) as server:
-            user = httpx.post(f"{server.url}/users", json={"user_id": f"anna-{namespace}"}).json()
+            user = httpx.post(f"{server.url}/users", json={"user_id": f"anna-{namespace}"}, timeout=60).json()
             credentials = {"userId": user["user_id"], "userKey": user["user_key"]}
             config = hybrid(baseUrl=server.url, timeoutSeconds=60, **credentials)
             assert await run(folder, config, gateway_transport=KillsAfterAdd(server)) == expected
@@ -187,6 +187,7 @@ async def test_a_server_killed_between_add_and_flush_has_the_turn_and_the_run_it
             found = httpx.post(
                 f"{server.url}/memories/search",
                 json={**user_of(user), "conversation_id": "s1", "query": PROMPT, "scope": ["current_chat"]},
+                timeout=60,
             ).json()
     assert PROMPT in [result["text"] for result in found["results"]]
     assert user["user_key"] not in (folder / "sessions" / "s1.jsonl").read_text()

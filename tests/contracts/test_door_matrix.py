@@ -145,6 +145,10 @@ class ShortTerm(Door):
         answer = self._http.get(f"/stm/{session_id}/messages").raise_for_status()
         return [message["content"] for message in answer.json()["messages"]]
 
+    def recall(self, question: str) -> list[str]:
+        answer = self._http.post("/recall", json={"query": question}).raise_for_status()
+        return [memory["text"] for memory in answer.json()["memories"]]
+
 
 class LongTerm(Door):
     def __init__(self, http: httpx.Client) -> None:

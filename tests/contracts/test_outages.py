@@ -22,7 +22,7 @@ from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.errors import Unavailable
 from recollect.flows.cognitive.golden_test import Entry
-from recollect.inference.embedding import local
+from recollect.inference.embedding import model_file
 from recollect.inference.embedding import openai as openai_embedder
 from recollect.inference.embedding.openai import Patience
 from recollect.memory.memories import MemoryScope
@@ -93,7 +93,7 @@ def break_it(fault: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv("RECOLLECT_OPENAI_API_KEY")
         monkeypatch.delenv("RECOLLECT_OPENAI_BASE_URL")
     elif fault == "model missing":
-        monkeypatch.setattr(local, "WHEEL_PACKAGE", "not_installed_here")
+        monkeypatch.setattr(model_file, "WHEEL_PACKAGE", "not_installed_here")
 
 
 async def fill(engine: Engine, namespace: str) -> str:

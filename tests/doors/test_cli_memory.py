@@ -119,7 +119,8 @@ def test_a_benchmark_names_the_line_that_is_wrong_and_the_file_it_cannot_write(
     assert "Traceback" not in result.stderr
 
 
-def test_a_benchmark_stores_asks_and_writes_a_run(settings: Settings, tmp_path: Path) -> None:
+@pytest.mark.parametrize("through", ["engine", "library"])
+def test_a_benchmark_stores_asks_and_writes_a_run(settings: Settings, tmp_path: Path, through: str) -> None:
     turns = [
         {"speaker": "Caroline", "text": "I adopted a puppy called Bruno."},
         {"speaker": "Melanie", "text": "My sister moved to Norway."},
@@ -128,6 +129,30 @@ def test_a_benchmark_stores_asks_and_writes_a_run(settings: Settings, tmp_path: 
     corpus, questions, out = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl", tmp_path / "run.jsonl"
     corpus.write_text("\n".join(json.dumps(common | turn | {"turn": f"t{n}"}) for n, turn in enumerate(turns)))
     questions.write_text(json.dumps({"conversation": "c1", "id": "q1", "question": "Which dog did Caroline adopt?"}))
-    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(out))
+    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(out), "--through", through)
     assert result.returncode == 0, result.stderr
     assert json.loads(out.read_text()) == {"id": "q1", "ranked": ["t0", "t1"]}
+    assert "frac@" not in result.stdout
+
+
+def test_a_benchmark_recalls_only_what_was_said_until_then_and_scores_what_it_recalled(
+    settings: Settings, tmp_path: Path
+) -> None:
+    corpus, questions, out = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl", tmp_path / "run.jsonl"
+    turn = {"conversation": "c1", "session": "s1", "speaker": "Ann"}
+    said = {"t1": ("2023-05-01", "My first dog was Bruno."), "t2": ("2023-05-02", "My second dog is Rex.")}
+    corpus.write_text("\n".join(json.dumps(turn | {"turn": t, "time": at, "text": x}) for t, (at, x) in said.items()))
+    asked = {"conversation": "c1", "question": "What is the second dog of Ann called?", "gold_turns": ["t2"]}
+    before = asked | {"id": "before", "category": "too early", "until": "2023-05-01T12:00"}
+    after = asked | {"id": "after", "category": "in time", "until": "2023-05-02"}
+    questions.write_text(f"{json.dumps(before)}\n{json.dumps(after)}\n")
+    result = run("bench", "retrieval", str(corpus), str(questions), "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    ranked = {line["id"]: line["ranked"] for line in map(json.loads, out.read_text().splitlines())}
+    assert ranked == {"before": ["t1"], "after": ["t2", "t1"]}
+    assert [line.split()[-3:] for line in result.stdout.splitlines()[-4:]] == [
+        ["frac@5", "frac@10", "frac@25"],
+        ["0.500", "0.500", "0.500"],
+        ["1.000", "1.000", "1.000"],
+        ["0.000", "0.000", "0.000"],
+    ]

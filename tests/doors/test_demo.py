@@ -103,7 +103,7 @@ async def test_a_demo_that_ends_early_leaves_nothing_behind_either(
 
 
 def test_a_question_that_finds_nothing_is_shown_as_a_failure(capsys: pytest.CaptureFixture[str], pooling: str) -> None:
-    nothing = Recollection([], pending=0, degraded="There is no model.")
+    nothing = Recollection([], pending=0, answered=False, degraded="There is no model.")
     assert not demo._answered(Screen(), demo_story.QUESTIONS[0], nothing)
     assert "✗ Nothing was recalled." in capsys.readouterr().out
 

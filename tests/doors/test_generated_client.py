@@ -98,6 +98,10 @@ async def use_memories(client: Client, engine: Engine) -> None:
     assert (old.user_id, old.metadata.to_dict()) == ("u", {"category": "preference", "source": "test"})
     found = await client.call("search_memories", body={"query": "tea", "user_id": "u", "since": "2026-01-01T00:00:00Z"})
     assert {memory.id for memory in found.results} == {old.id, new.id}
+    asked = {"query": "tea", "user_id": "u", "kinds": ["memory"], "min_relevance": 0, "explain": True}
+    recalled = await client.call("recall", body=asked | {"since": "2026-01-01T00:00:00Z"})
+    assert {memory.id for memory in recalled.memories} == {old.id, new.id}
+    assert recalled.memories[0].explanation.parts.to_dict()["cosine"] > 0
     listed = await client.call("list_memories", user_id="u", metadata='{"source": "test"}', since=old.created_at)
     assert [memory.id for memory in listed.results] == [new.id, old.id]
     await supersede(engine, old.id, new.id)

@@ -95,11 +95,11 @@ async def test_beyond_loopback_a_server_wants_a_key_first(server: Lease, setting
         assert "does not bind to 0.0.0.0 without a key" in refused.stderr
         assert "`recollect keys create`" in refused.stderr
         key = (await in_thread(run, "keys", "create", **place)).stdout.strip()
-        with serving("--host", "0.0.0.0", **place) as (address, _):
+        with serving("--host", "0.0.0.0", is_installed=False, **place) as (address, _):
             there = f"http://127.0.0.1:{address.rsplit(':', 1)[1]}"
-            assert httpx.get(f"{there}/health").status_code == 200
-            assert httpx.get(f"{there}/ready").status_code == 401
+            assert httpx.get(f"{there}/health", timeout=60).status_code == 200
+            assert httpx.get(f"{there}/ready", timeout=60).status_code == 401
             answer = httpx.get(
-                f"{there}/ready", headers={"Authorization": f"Bearer {key}", "Host": "memory.example.org"}
+                f"{there}/ready", headers={"Authorization": f"Bearer {key}", "Host": "memory.example.org"}, timeout=60
             )
             assert answer.status_code == 200

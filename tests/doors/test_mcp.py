@@ -41,7 +41,7 @@ def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> 
     assert result.returncode == 0
     costs = dict(re.findall(r"^(\w+): \d+ tools, about ([\d,]+) tokens$", result.stdout, re.M))
     assert list(costs) == ["core", "context", "cognitive", "golden", "working"]
-    assert int(costs["core"]) < 800
+    assert int(costs["core"].replace(",", "")) < 1050
     for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN, "archive_working_memory"]:
         assert re.search(rf"^  {name} +\w", result.stdout, re.M)
 
@@ -136,32 +136,32 @@ def test_a_server_that_cannot_reach_its_database_says_so_and_exits_with_one(tmp_
 
 
 def test_whoever_opens_the_address_by_hand_is_told_what_it_is(url: str) -> None:
-    answer = httpx.get(url, headers={"Accept": "*/*"})
+    answer = httpx.get(url, headers={"Accept": "*/*"}, timeout=60)
     assert answer.status_code == 406
     assert "for MCP clients" in answer.json()["detail"]
 
 
 def test_rest_and_mcp_share_a_port(url: str) -> None:
-    assert httpx.get(url.replace("/mcp", "/health")).json() == {"status": "ok"}
-    assert "pong" in httpx.post(url, json=PING, headers=HEADERS).text
-    assert httpx.get(url.replace("/mcp", "/nothing")).json() == {"detail": "Not Found"}
+    assert httpx.get(url.replace("/mcp", "/health"), timeout=60).json() == {"status": "ok"}
+    assert "pong" in httpx.post(url, json=PING, headers=HEADERS, timeout=60).text
+    assert httpx.get(url.replace("/mcp", "/nothing"), timeout=60).json() == {"detail": "Not Found"}
 
 
 @pytest.mark.parametrize("host", ["evil.example.com", "127.0.0.1.evil.example.com", "localhost.evil.com:80", "[::2]"])
 def test_a_request_for_another_host_is_refused(url: str, host: str) -> None:
-    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": host})
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": host}, timeout=60)
     assert answer.status_code == 421
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example.com", "https://localhost.evil.com", "null", "http://[::2]:80"])
 def test_a_page_of_another_site_is_refused(url: str, origin: str) -> None:
-    answer = httpx.post(url, json=PING, headers=HEADERS | {"origin": origin})
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"origin": origin}, timeout=60)
     assert answer.status_code == 403
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]", "localhost:8000", "[::1]:8000"])
 def test_loopback_goes_by_all_of_its_names(url: str, name: str) -> None:
-    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": name, "origin": f"http://{name}"})
+    answer = httpx.post(url, json=PING, headers=HEADERS | {"host": name, "origin": f"http://{name}"}, timeout=60)
     assert answer.status_code == 200
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest.routes import gateway, health, ltm, metrics, stm, users
+from recollect.doors.rest.routes import gateway, health, ltm, metrics, recall, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -18,7 +18,7 @@ SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
     (method, route.path_format)
-    for door in (gateway, health, ltm, metrics, stm, users)
+    for door in (gateway, health, ltm, metrics, recall, stm, users)
     for route in door.router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()
@@ -110,6 +110,14 @@ async def check_short_term(stranger: Asked) -> None:
 
 
 async def check_long_term(stranger: Asked, memory_id: str) -> None:
+    for filters in (
+        {},
+        {"user_id": USER},
+        {"session_id": SESSION},
+        {"exclude_session": "another"},
+        {"roles": ["user"]},
+    ):
+        assert (await stranger.ok("POST", "/recall", {"query": WORD} | filters))["memories"] == []
     assert (await stranger.ok("POST", "/ltm/memories/search", {"query": WORD, "user_id": USER}))["results"] == []
     assert (await stranger.ok("GET", "/ltm/memories"))["results"] == []
     for method, pattern, body in (

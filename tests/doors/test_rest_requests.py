@@ -40,7 +40,7 @@ UNKNOWN: list[tuple[str, str, dict[str, Any], str]] = [
     ("POST", "/ltm/memories/search", SEARCH | {"category": "fact"}, "Did you mean categories?"),
     ("POST", "/ltm/memories/search", SEARCH | {"top_k": 5}, "Known: user_id, agent_id, session_id, query,"),
     ("PUT", "/ltm/memories/x", {"data": "Tea.", "text": "Tea."}, "Unknown field 'text'"),
-    ("POST", "/stm/s/messages", {"messages": [SAID], "user_id": "u"}, "Unknown field 'user_id'. Known: m"),
+    ("POST", "/stm/s/messages", {"messages": [SAID], "userid": "u"}, "Unknown field 'userid'. Did you mean user_id?"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"user_id": "u"}]}, "Unknown field 'user_id'"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"metdata": {}}]}, "Did you mean metadata?"),
     ("PUT", "/stm/s/config", {"strategie": "sliding_window"}, "Did you mean strategy?"),

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +24,12 @@ pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 @contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def serving(
+    *arguments: str, is_installed: bool = False, **environment: str
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     process = subprocess.Popen(
         # Workers are spawned, which begins with the module that the interpreter began with.
-        [INSTALLED if "--workers" in arguments else RECOLLECT, "serve", "--port", "0", *arguments],
+        [INSTALLED if is_installed or "--workers" in arguments else RECOLLECT, "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -46,11 +49,18 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, "subproc
 
 def test_health_is_ok_and_the_printed_example_works(settings: Settings) -> None:
     with serving() as (url, process):
-        answer = httpx.get(f"{url}/health")
+        answer = httpx.get(f"{url}/health", timeout=60)
         assert answer.status_code == 200
         assert answer.json() == {"status": "ok"}
         assert process.stdout is not None
         assert process.stdout.readline() == f"Try it:  curl {url}/health\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what is loaded from /proc")
+def test_the_model_is_loaded_before_anybody_asks(settings: Settings) -> None:
+    with serving(is_installed=True) as (_, process):
+        loaded = Path(f"/proc/{process.pid}/maps")
+        wait_until(lambda: "onnxruntime" in loaded.read_text(), "the server loads the model")
 
 
 @pytest.mark.embedded("it is killed")
@@ -135,10 +145,10 @@ def test_an_address_beyond_loopback_is_refused_until_there_is_a_key(settings: Se
     assert doctor.returncode == 0, doctor.stdout
     with serving("--host", "0.0.0.0", RECOLLECT_DATA_DIR=str(home)) as (url, _):
         local = url.replace("0.0.0.0", "127.0.0.1")
-        assert httpx.get(f"{local}/health").status_code == 200
-        assert httpx.get(f"{local}/ready").status_code == 401
+        assert httpx.get(f"{local}/health", timeout=60).status_code == 200
+        assert httpx.get(f"{local}/ready", timeout=60).status_code == 401
         bearer = {"Authorization": f"Bearer {key.stdout.strip()}", "Host": "memory.example.org"}
-        assert httpx.get(f"{local}/ready", headers=bearer).status_code == 200
+        assert httpx.get(f"{local}/ready", headers=bearer, timeout=60).status_code == 200
     wait_until(lambda: not (home / "data" / "postmaster.pid").exists(), "the server stops")
     shutil.rmtree(home)
 

@@ -171,7 +171,8 @@ def test_nothing_leaves_unless_an_endpoint_is_set(
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "")
     endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318", "OTEL_SDK_DISABLED": "true"}
-    with serving(**endpoint if disabled else {"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) as (url, process):
+    environment = endpoint if disabled else {"OTEL_EXPORTER_OTLP_ENDPOINT": ""}
+    with serving(is_installed=False, **environment) as (url, process):
         with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
             assert client.get("/ready").status_code == 200
             assert client.get("/metrics").status_code == (501 if disabled else 200)
@@ -183,7 +184,7 @@ def test_nothing_leaves_unless_an_endpoint_is_set(
 def test_prometheus_reads_the_figures_of_the_process(settings: Settings, namespace: str) -> None:
     with serving() as (url, _):
         use(url)
-        answer = httpx.get(f"{url}/metrics")
+        answer = httpx.get(f"{url}/metrics", timeout=60)
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain")
         families = {family.name: family for family in text_string_to_metric_families(answer.text)}
@@ -203,8 +204,8 @@ def test_prometheus_reads_the_figures_of_the_process(settings: Settings, namespa
         assert created.returncode == 0, created.stderr
         # Within the two seconds for which a server believes that a namespace has no key.
         key = {"Authorization": f"Bearer {created.stdout.strip()}"}
-        assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
-        assert httpx.get(f"{url}/metrics", headers=key).status_code == 200
+        assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}, timeout=60).status_code == 401
+        assert httpx.get(f"{url}/metrics", headers=key, timeout=60).status_code == 200
 
 
 WITHOUT_THE_EXTRA = """
@@ -254,7 +255,7 @@ def test_without_the_extra_a_server_serves_and_says_what_metrics_need(settings: 
     with without_the_extra("serve", "--port", "0") as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
-        assert httpx.get(f"{url}/ready").status_code == 200
-        answer = httpx.get(f"{url}/metrics")
+        assert httpx.get(f"{url}/ready", timeout=60).status_code == 200
+        answer = httpx.get(f"{url}/metrics", timeout=60)
         assert answer.status_code == 501
         assert "pip install 'recollect[telemetry]'" in answer.json()["detail"]

@@ -45,6 +45,8 @@ class GatewayConfig:
     scope: tuple[str, ...] = DEFAULT_SCOPE
     top_k: int = DEFAULT_TOP_K
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    # The least relevance of a result, from 0 to 1; None leaves the number to the gateway.
+    min_relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def checked(memory: MemoryConfig) -> MemoryConfig:
             "scope": list(given.scope) if isinstance(given.scope, tuple) else given.scope,
             "topK": given.top_k,
             "timeoutSeconds": given.timeout_seconds,
+            "minRelevance": given.min_relevance,
         }
     present = {name: value for name, value in fields.items() if value is not None}
     gateway = _gateway(Section(present, "memory.gateway"))
@@ -167,9 +170,12 @@ def _gateway(section: Section) -> GatewayConfig | tuple[str, ...]:
     scope = section.choices("scope", DEFAULT_SCOPE, SCOPES)
     top_k = section.whole("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
     timeout = section.seconds("timeoutSeconds", DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
+    floor = section.fraction("minRelevance")
     section.finish()
     if base_url and user_id and user_key:
-        return GatewayConfig(base_url, user_id, user_key, **rest, scope=scope, top_k=top_k, timeout_seconds=timeout)
+        return GatewayConfig(
+            base_url, user_id, user_key, **rest, scope=scope, top_k=top_k, timeout_seconds=timeout, min_relevance=floor
+        )
     there = {"baseUrl": base_url, "userId": user_id, "userKey": user_key}
     return tuple(section.path(name) for name, value in there.items() if not value)
 

@@ -71,6 +71,15 @@ class Section:
             self.refuse(field, f"must be a positive number of seconds, at most {most:g}")
         return float(value)
 
+    def fraction(self, field: str) -> float | None:
+        """A number from 0 to 1, or None if the file does not say."""
+        value = self._take(field, None)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            self.refuse(field, "must be a number between 0 and 1")
+        return float(value)
+
     def choice(self, field: str, allowed: Sequence[str]) -> str | None:
         """One of a few words, or None if the file does not say."""
         value = self._take(field, None)

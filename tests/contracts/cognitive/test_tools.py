@@ -181,9 +181,11 @@ def test_core_remembers_recalls_and_forgets(mcp: McpClient, word: str) -> None:
     stored = mcp.ok("remember", text=f"The spare key is under the {word}.", metadata={"room": "hall"})
     assert UUID(stored["id"].removeprefix("document:"))
     found = mcp.ok("recall", query=f"Where is the key? {word}", top_k=5)
-    assert list(found) == ["memories", "pending", "degraded"]
+    assert list(found) == ["memories", "answered", "pending", "degraded"]
     best = found["memories"][0]
-    assert list(best) == ["id", "text", "score", "at", "speaker", "session_id", "repeats"]
+    fields = ["id", "text", "score", "relevance", "at", "speaker", "session_id", "metadata", "repeats", "explanation"]
+    assert list(best) == fields
+    assert best["metadata"] == {"room": "hall"}
     assert (best["id"], best["speaker"], best["session_id"]) == (stored["id"], None, None)
     assert is_recent(best["at"])
     rows = {"documents": 1, "passages": 1}

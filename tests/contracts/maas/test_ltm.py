@@ -359,3 +359,13 @@ async def test_a_long_memory_hides_no_short_one_at_any_limit(
     for limit in (5, 10, 50, 100):
         found = await search(http, QUESTION, user_id="user-42", limit=limit)
         assert len({memory["id"] for memory in found}) == len(found) == min(limit, 13)
+
+
+async def test_a_memory_says_when_it_was_said(http: httpx.AsyncClient) -> None:
+    memory = await add(http, at="2023-05-08T15:56:00+02:00")
+    assert memory["created_at"] == "2023-05-08T13:56:00Z"
+    (found,) = await search(http, "Which editor?", user_id="user-42", until="2023-12-31T00:00:00Z")
+    assert found["id"] == memory["id"]
+    again = await add(http, at="2024-01-01T00:00:00Z")
+    assert (again["id"], again["created_at"]) == (memory["id"], memory["created_at"])
+    assert (await http.post(PATH, json=EXAMPLE | {"at": "yesterday"})).status_code == 422

@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
 from recollect.engine import Engine
 from recollect.flows.remember import Turn
+from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from tests.rest_servers import serving
@@ -240,3 +242,58 @@ async def test_without_redis_it_says_so_and_recovers_without_a_restart(settings:
             await refused()
             server.start()
             assert ok(await http.get(MESSAGES))["messages"] == added
+
+
+async def test_a_message_says_when_it_was_said_in_both_stores(http: httpx.AsyncClient) -> None:
+    said = {"role": "user", "content": "Hello.", "at": "2023-05-08T13:56:00Z"}
+    (added,) = ok(await http.post(MESSAGES, json={"messages": [said]}))["messages"]
+    assert added["timestamp"] == datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
+    assert set(added) == FIELDS
+    assert ok(await http.get(MESSAGES))["messages"] == [added]
+
+
+async def test_a_message_says_who_spoke_and_whose_session_it_begins(settings: Settings) -> None:
+    engine = await Engine.open(settings)
+    async with serving(engine) as http:
+        said = {"role": "user", "content": "I keep bees.", "speaker": "Dana"}
+        ok(await http.post(MESSAGES, json={"messages": [said], "user_id": "user-42"}))
+        ok(await http.post(MESSAGES, json={"messages": [said], "user_id": "somebody-else"}))
+        found = await engine.recall.recall(settings.namespace, "Who keeps bees?", Scope(owner="user-42"))
+        assert {memory.speaker for memory in found.memories} == {"Dana"}
+        assert (await engine.conversations.get(settings.namespace, "abc123")).user_id == "user-42"
+
+
+async def test_a_message_that_is_sent_again_under_its_id_is_stored_once(settings: Settings) -> None:
+    async with serving(await Engine.open(settings)) as http:
+        said = {"role": "user", "content": "Only once.", "id": str(uuid4())}
+        body = {"messages": [said, {"role": "user", "content": "And this.", "id": str(uuid4())}]}
+        first = ok(await http.post(MESSAGES, json=body))
+        assert [message["id"] for message in first["messages"]] == [message["id"] for message in body["messages"]]
+        assert ok(await http.post(MESSAGES, json=body)) == first
+        assert ok(await http.get(MESSAGES))["messages"] == first["messages"]
+        other = await http.post(MESSAGES, json={"messages": [said | {"content": "Something else."}]})
+        assert other.status_code == 409
+        assert "already exists with other content" in other.json()["detail"]
+
+
+@pytest.mark.parametrize("field", [{"id": "7"}, {"at": "yesterday"}, {"speaker": ""}, {"at": 1707900000}])
+async def test_what_no_message_can_say_is_refused(http: httpx.AsyncClient, field: dict[str, Any]) -> None:
+    answer = await http.post(MESSAGES, json={"messages": [{"role": "user", "content": "Hello.", **field}]})
+    assert answer.status_code == 422
+    assert next(iter(field)) in answer.text
+
+
+@pytest.mark.parametrize(
+    ("more", "of_message"),
+    [({"user_id": "user-42"}, {}), ({}, {"speaker": "Dana"}), ({}, {"id": str(uuid4())})],
+    ids=["user_id", "speaker", "id"],
+)
+async def test_redis_refuses_what_it_could_not_keep(
+    settings: Settings, more: dict[str, Any], of_message: dict[str, Any]
+) -> None:
+    async with serving(await Engine.open(with_redis(settings, shared_url()))) as http:
+        body = {"messages": [{"role": "user", "content": "Hello.", **of_message}], **more}
+        answer = await http.post(MESSAGES, json=body)
+        assert answer.status_code == 422
+        assert "Short-term windows in Redis keep no user_id, speaker or id" in answer.text
+        assert ok(await http.get(MESSAGES))["messages"] == []

@@ -18,7 +18,7 @@ async def main() -> None:
             return None if result.is_error else result.structured_content
 
         assert await call("ping")
-        stored = await call("remember", text="The spare key is under the flowerpot.")
+        stored = await call("remember", text="The spare key is under the flowerpot.", at="2025-02-14T12:00:00Z")
         assert await call("recall", query="Where is the key?")
         assert await call("forget", id=stored["id"])
         conversation = (await call("create_conversation", user_id="ann"))["id"]

@@ -14,7 +14,8 @@ def ask(method: str, path: str, json: Any = None, **names: str) -> Any:
 
 
 SESSION = {"session_id": "a-program"}
-said = {"messages": [{"role": "user", "content": "The ferry leaves at nine."}]}
+ferry = {"role": "user", "content": "The ferry leaves at nine.", "speaker": "Ann", "at": "2025-02-14T12:00:00Z"}
+said = {"messages": [ferry], "user_id": "a-program"}
 assert ask("GET", "/health")
 assert ask("GET", "/ready")
 assert ask("POST", "/stm/{session_id}/messages", said, **SESSION)
@@ -22,7 +23,7 @@ assert ask("GET", "/stm/{session_id}/messages", **SESSION)
 assert ask("PUT", "/stm/{session_id}/config", {"strategy": "sliding_window", "max_messages": 5}, **SESSION)
 assert ask("GET", "/stm/{session_id}/context", **SESSION)
 assert ask("DELETE", "/stm/{session_id}", **SESSION)
-told = {"messages": "Prefers dark mode.", "category": "preference", "user_id": "a-program"}
+told = {"messages": "Prefers dark mode.", "category": "preference", "user_id": "a-program", "at": ferry["at"]}
 added = ask("POST", "/ltm/memories", told)
 MEMORY = {"memory_id": str(added["id"])}
 assert ask("POST", "/ltm/memories/search", {"query": "colours of the screen", "user_id": "a-program"})
@@ -34,4 +35,5 @@ assert ask("GET", "/ltm/memories/{memory_id}/history", **MEMORY)
 # Nothing superseded it.
 assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
 assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
+assert ask("POST", "/recall", {"query": "When does the ferry leave?", "min_relevance": "default", "explain": True})
 assert "recollect" in ask("GET", "/metrics")

@@ -20,6 +20,9 @@ MAX_ANSWER_BYTES = 2 * 1024 * 1024
 UNAUTHORIZED = 401
 _NOT_JSON = object()
 
+# Recollect's own. A header, since another gateway may refuse a body with a field that the contract does not have.
+FLOOR_HEADER = "X-Recollect-Min-Relevance"
+
 
 class GatewayError(Exception):
     """A call failed. Says which and how, and holds nothing of the request or of the answer."""
@@ -109,11 +112,15 @@ class GatewayClient:
 
     async def _exchange(self, operation: Operation, fields: Mapping[str, Any]) -> tuple[int, bytes]:
         """Status and body. A refusal's body is not read, nor a packed one, which could unpack to any size."""
+        headers = {"Content-Type": "application/json"}
+        if operation == "search":
+            floor = self._config.min_relevance
+            headers[FLOOR_HEADER] = "default" if floor is None else str(floor)
         async with self._http.stream(
             "POST",
             f"/memories/{operation}",
             content=self._body(fields),
-            headers={"Content-Type": "application/json"},
+            headers=headers,
         ) as response:
             if not response.is_success or response.headers.get("Content-Encoding", "identity") != "identity":
                 return response.status_code, b""

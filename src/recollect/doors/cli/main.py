@@ -9,22 +9,12 @@ from typing import Any
 import click
 
 from recollect import __version__
+from recollect.doors.cli.recall_options import recall_options
 from recollect.errors import Invalid, RecollectError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_DRIFT = 3
-
-
-class _KindOption(click.Option):
-    """Names the kinds when help is asked for: to know them takes an import that no other help should wait for."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from recollect.flows.kinds import registry
-
-        *others, last = registry.recalled()
-        self.help = f"Only this kind: {', '.join(others)} or {last}. May be repeated."
-        return super().get_help_record(ctx)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -133,17 +123,12 @@ def remember(text: str, user: str | None) -> None:
 
 @cli.command()
 @click.argument("question")
-@click.option("--user", help="Only this user's items.")
-@click.option("--session", help="Only items of this session.")
-@click.option("--kind", "kinds", cls=_KindOption, multiple=True)
-@click.option("--top-k", type=int, default=10, show_default=True, help="Maximum number of results.")
-@click.option("--token-budget", type=int, help="Maximum total number of tokens in all texts.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--explain", is_flag=True, help="Show how each score is computed.")
+@recall_options
 def recall(question: str, **options: Any) -> None:
     """Search memory for QUESTION, by keyword and semantic search combined, best match first.
 
-    Scores rank the results of one question; do not compare them between questions.
+    Scores rank the results of one question; do not compare them between questions. The percentage is the relevance:
+    the chance that a result bears on the question.
     """
     from recollect.doors.cli.model_loading import model_loading
 
@@ -342,7 +327,7 @@ def embeddings() -> None:
 @embeddings.command("switch")
 @click.argument("model")
 def switch_embeddings(model: str) -> None:
-    """Re-embed everything with MODEL (local or openai:text-embedding-3-small), then switch to it.
+    """Re-embed everything with MODEL (local, onnx:FOLDER or openai:MODEL), then switch to it.
 
     Searches use the old model until then. If interrupted, run it again to continue.
     """
@@ -379,15 +364,18 @@ def bench() -> None:
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
 @click.option("--namespace", help="Namespace to use; reused if it already contains the corpus.  [default: a new one]")
-def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+@click.option("--through", type=click.Choice(["engine", "library"]), default="engine", show_default=True, help="Door.")
+def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None, through: str) -> None:
     """Store CORPUS, ask QUESTIONS, and write the turns recalled for each, best first.
 
     Both files are JSON Lines, optionally gzipped. A turn has conversation, session, turn, speaker, time and text; a
-    question has conversation, id and question. The corpus stays in the database, in its own namespace.
+    question has conversation, id and question. With "until", only turns said by then may be recalled. With
+    "gold_turns", the fraction of them that was recalled is printed, for each "category" too. The corpus stays in the
+    database, in its own namespace.
     """
     from recollect.doors.cli.operating.bench import run
 
-    run(corpus, questions, out, namespace)
+    run(corpus, questions, out, namespace, through)
 
 
 @cli.command("status")

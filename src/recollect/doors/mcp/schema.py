@@ -2,10 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, get_origin
+from datetime import datetime
+from typing import Annotated, Any, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model
+
+from recollect import checks
 
 Schema = dict[str, Any]
 
@@ -18,6 +21,10 @@ class Arguments(ArgModelBase):
 
 # JSON has one kind of number: 5.0 is an integer to JSON Schema, so it is one here. To be named after Field.
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+Moment = Annotated[datetime, BeforeValidator(checks.moment)]
+"""A date and time, which JSON has as text."""
 
 
 def arguments_of(function: Callable[..., Any], not_arguments: Collection[str]) -> type[Arguments]:

@@ -9,14 +9,22 @@ from starlette.routing import BaseRoute
 
 from recollect import __version__
 from recollect.doors.loopback import is_loopback
-from recollect.doors.rest import document, problems
+from recollect.doors.rest import answered, document, problems
 from recollect.doors.rest.edge.gate import Gate
-from recollect.doors.rest.routes import docs, gateway, health, ltm, metrics, stm, users
+from recollect.doors.rest.routes import docs, gateway, health, ltm, metrics, recall, stm, users
 from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
 
 # What a page of another origin may read of an answer besides its body.
-EXPOSED_HEADERS = (ltm.OUTCOME, ltm.SUPERSEDED, "Retry-After", "X-Next-Cursor", "X-Recollect-Degraded", "X-Request-ID")
+EXPOSED_HEADERS = (
+    ltm.OUTCOME,
+    ltm.SUPERSEDED,
+    "Retry-After",
+    "X-Next-Cursor",
+    answered.HEADER,
+    "X-Recollect-Degraded",
+    "X-Request-ID",
+)
 
 DESCRIPTION = (
     "Memory for AI agents. On loopback, a namespace without keys is open; otherwise send "
@@ -57,7 +65,7 @@ def create_app(
     app.state.engine = engine
     problems.add_handlers(app)
     # Routes are tried in this order: what agents ask all the time comes first.
-    for door in (stm, ltm, gateway, users, health, metrics):
+    for door in (stm, ltm, recall, gateway, users, health, metrics):
         # As they are: the framework's `include_router` would build each of them once more.
         app.router.routes.extend(door.router.routes)
     docs.add_to(app)

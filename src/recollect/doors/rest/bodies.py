@@ -1,11 +1,22 @@
 """Request bodies: what they all have in common, and chat messages as chat clients send them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
-from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from recollect import checks
@@ -47,6 +58,15 @@ def no_such(what: str, name: object, known: Mapping[str, None]) -> str:
 
 def _fault(kind: str, sentence: str) -> PydanticCustomError:
     return PydanticCustomError(kind, "{sentence}", {"sentence": sentence})
+
+
+# Pydantic alone would also take numbers, which the document does not allow.
+Moment = Annotated[
+    datetime,
+    BeforeValidator(checks.moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
+]
+SAID_AT = "When it was said; UTC if no time zone is given, now if omitted"
 
 
 class ContentPart(BaseModel):

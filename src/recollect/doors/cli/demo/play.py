@@ -1,7 +1,6 @@
 """`recollect demo`: one memory through several doors, in a namespace of its own that is deleted afterwards."""
 
 import asyncio
-import dataclasses
 import json
 import secrets
 import time
@@ -33,12 +32,18 @@ PARTS = {
     "neighbour": "nearby",
     "answer": "asked before",
     "session": "session",
+    "company": "same session",
+    "opening": "opening",
     "speaker": "speaker",
     "role": "person",
     "date": "date",
+    "recency": "recent",
+    "length": "length",
+    "asking": "question",
+    "echo": "echo",
 }
-# Below this a part is a rounding error to a reader.
-SHOWN_FROM = 0.005
+# The largest; a line has no room for all of them.
+SHOWN_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +181,9 @@ def _answered(screen: Screen, question: story.Question, found: Recollection) -> 
     right = best.text == question.answer
     screen.mark(right, best.text)
     assert best.explanation is not None
-    parts = [(PARTS[name], value) for name, value in dataclasses.asdict(best.explanation.parts).items()]
-    large = (part for part in parts if part[1] >= SHOWN_FROM)
-    screen.score(best.score, sorted(large, key=lambda part: -part[1]))
+    parts = sorted(best.explanation.parts._asdict().items(), key=lambda part: -part[1])
+    shown = [(PARTS[name], value) for name, value in parts[:SHOWN_PARTS]]
+    screen.score(best.score, [*shown, ("other", best.score - sum(value for _, value in shown))])
     said = "Said on Thursday over REST" if best.session_id == "thursday" else "Said on Monday over MCP"
     place = "Kept as a long-term memory" if best.kind == "memory" else said
     words = best.explanation.matched_words

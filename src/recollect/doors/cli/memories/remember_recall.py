@@ -1,16 +1,16 @@
 """`recollect remember` and `recollect recall`: store a memory, and find the memories that answer a question."""
 
-import dataclasses
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from typing import Any
 
 from recollect import checks
 from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
+from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text
+from recollect.engine import Engine
 from recollect.flows.search.recall import Memory, Recollection
-from recollect.memory.index.search import Scope
 from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 300
@@ -42,44 +42,35 @@ async def remember(text: str, user: str | None) -> None:
 
 
 def recall(
-    question: str,
-    *,
-    user: str | None,
-    session: str | None,
-    kinds: Sequence[str],
-    top_k: int,
-    token_budget: int | None,
-    as_json: bool,
-    explain: bool,
+    question: str, *, as_json: bool, explain: bool, metadata: str | None, min_relevance: str | None, **filters: Any
 ) -> None:
-    """Print what was recalled."""
-    scope = Scope(owner=user, session_id=session, kinds=tuple(kinds) or None)
-    found = with_engine(
-        lambda engine: engine.recall.recall(
-            engine.settings.namespace,
-            question,
-            scope,
-            top_k=top_k,
-            token_budget=token_budget,
+    """Print what was recalled. An option that was not given is no filter."""
+    given = {name: value for name, value in filters.items() if value not in (None, ())}
+
+    async def run(engine: Engine) -> Recollection:
+        asked = Asked(
+            query=question,
+            metadata=None if metadata is None else metadata_of_text(metadata),
+            min_relevance=floor_of_text(min_relevance),
             explain=explain or not as_json,
-        ),
-        will_search=True,
-    )
+            **given,
+        )
+        return await asked.recall(engine, engine.settings.namespace)
+
+    found = with_engine(run, will_search=True)
     if not as_json:
         _print_table(found, explain)
         return
-    document = dataclasses.asdict(found)
-    for memory in document["memories"]:
-        if not explain:
-            del memory["explanation"]
-    print_json(document)
+    unasked = {"memories": {"__all__": {"explanation"}}}
+    print_json(Recalled.of(found).model_dump(mode="json", exclude=None if explain else unasked))
 
 
 def _print_table(found: Recollection, explain: bool) -> None:
     width = max(shutil.get_terminal_size().columns - 6, 20)
     for place, memory in enumerate(found.memories, 1):
         said_by = one_line(memory.speaker or memory.role or memory.kind)
-        head = f"{place:>3}  {memory.score:5.2f}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
+        figures = f"{memory.score:5.2f}  {memory.relevance:4.0%}"
+        head = f"{place:>3}  {figures}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
         echo(Styled(head, dim=True))
         for line in textwrap.wrap(shortened(memory.text, MAX_SHOWN_CHARACTERS), width) or [""]:
             echo("     ", *_highlighted(line, memory))
@@ -88,12 +79,14 @@ def _print_table(found: Recollection, explain: bool) -> None:
             more = len(memory.repeats) - MAX_SHOWN_REPEATS
             echo(Styled(f"     Duplicates: {shown}" + (f" and {more} more" if more > 0 else ""), dim=True))
         if explain and (explanation := memory.explanation) is not None:
-            values = dataclasses.asdict(explanation.parts)
+            values = explanation.parts._asdict()
             parts = "  ".join(f"{name} {value:.2f}" for name, value in values.items() if value)
             by_words, by_meaning = explanation.rank_by_words or "-", explanation.rank_by_meaning or "-"
             echo(Styled(f"     {parts}  | keyword rank {by_words}, semantic rank {by_meaning}", dim=True))
     if not found.memories:
         echo("Nothing found.")
+    elif not found.answered:
+        echo("Nothing found is likely to answer the question.")
     if found.pending:
         echo(f"{found.pending} passage(s) not embedded yet: run `recollect index --wait`.")
     if found.degraded is not None:

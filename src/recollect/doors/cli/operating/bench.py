@@ -1,65 +1,100 @@
 """`recollect bench retrieval`: store a corpus of conversations, run its questions, write what was recalled."""
 
+import asyncio
 import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import click
 
 from recollect import checks
-from recollect.doors.cli.one_command import with_engine
-from recollect.doors.cli.printing import echo, indexed
-from recollect.engine import Engine
+from recollect.doors.cli.operating.retrieval_scores import score, table
+from recollect.doors.cli.operating.retrieval_ways import WAYS, Way
+from recollect.doors.cli.printing import echo
 from recollect.errors import Invalid, Unavailable
-from recollect.flows.remember import Turn
 from recollect.flows.search.ranking import ASSISTANT
-from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 
 RANKED = 100
 TURN_FIELDS = ("conversation", "session", "turn", "speaker", "time", "text")
 
 
-def run(corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a conversation; `gold` are the turns that hold the answer, as far as they are known."""
+
+    conversation: str
+    id: str
+    text: str
+    until: datetime | None
+    category: str | None
+    gold: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Self:
+        """Read a line of the questions, whose optional fields must make sense if they are there."""
+        category, gold = row.get("category"), row.get("gold_turns") or []
+        if not isinstance(gold, list) or not all(isinstance(turn, str) for turn in gold):
+            raise Invalid(f"question {row['id']}: gold_turns must be a list of turn ids")
+        if not isinstance(category, str | None):
+            raise Invalid(f"question {row['id']}: category must be a string")
+        until = None if row.get("until") is None else _moment(row["until"], f"question {row['id']}: until")
+        return cls(row["conversation"], row["id"], row["question"], until, category, tuple(gold))
+
+
+def run(corpus: Path, questions: Path, out: Path, namespace: str | None, through: str) -> None:
     """Store the corpus in a new namespace, or reuse the named one if it already holds the corpus."""
     try:
         out.touch()  # before the long work, so that a place that cannot be written to is known at once
-        with_engine(lambda engine: _retrieval(engine, corpus, questions, out, namespace))
+        asyncio.run(_retrieval(through, corpus, questions, out, namespace))
     except OSError as problem:
         raise Invalid(f"{problem.filename or out} cannot be used: {problem.strerror}") from problem
 
 
-async def _retrieval(engine: Engine, corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
+async def _retrieval(through: str, corpus: Path, questions: Path, out: Path, namespace: str | None) -> None:
     chosen = f"bench-{uuid4()}" if namespace is None else checks.namespace(namespace)
-    asked = list(_rows(questions, ("conversation", "id", "question")))
-    if not asked:
-        raise Invalid(f"{questions} has no questions")
-    if not await engine.conversations.of_user(chosen, asked[0]["conversation"], 1):
-        by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for turn in _rows(corpus, TURN_FIELDS):
-            by_session[turn["conversation"], turn["session"]].append(turn)
-        with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
-            # Each conversation is its own owner; the order of the file is the order of the talk.
-            for (conversation, session), said in sessions:
-                messages = tuple(_message(turn) for turn in said)
-                await engine.remember.turn(
-                    chosen, Turn(f"{conversation}/{session}", messages, owner_if_new=conversation)
-                )
-    await indexed(engine.indexer, chosen)
-    with out.open("w", encoding="utf-8") as run_file, click.progressbar(asked, label="Asking  ") as bar:
-        for question in bar:
-            scope = Scope(owner=question["conversation"])
-            found = await engine.recall.recall(chosen, question["question"], scope, top_k=RANKED)
-            if found.degraded is not None:
-                raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
-            ranked = [memory.metadata["turn"] for memory in found.memories if isinstance(memory.metadata, dict)]
-            run_file.write(json.dumps({"id": question["id"], "ranked": ranked}) + "\n")
+    asked = read_questions(questions)
+    scores = []
+    async with WAYS[through](chosen) as way:
+        if not await way.holds(asked[0].conversation):
+            await store(way, corpus)
+        await way.index()
+        with out.open("w", encoding="utf-8") as run_file, click.progressbar(asked, label="Asking  ") as bar:
+            for question in bar:
+                found = await way.recall(question.conversation, question.text, question.until, RANKED)
+                if found.degraded is not None:
+                    raise Unavailable(f"Stopped, because the run would measure the outage: {found.degraded}")
+                ranked = [memory.metadata["turn"] for memory in found.memories if isinstance(memory.metadata, dict)]
+                run_file.write(json.dumps({"id": question.id, "ranked": ranked}) + "\n")
+                if question.gold:
+                    scores.append(score(question.category, ranked, question.gold))
     echo(f"Ran {len(asked)} questions in namespace {chosen} and wrote {out}.")
+    for line in table(scores) if scores else ():
+        echo(line)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """All of a file; one without any is refused."""
+    asked = [Question.of(row) for row in _rows(path, ("conversation", "id", "question"))]
+    if not asked:
+        raise Invalid(f"{path} has no questions")
+    return asked
+
+
+async def store(way: Way, corpus: Path) -> None:
+    """Each conversation is its own owner; the order of the file is the order of the talk."""
+    by_session: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for turn in _rows(corpus, TURN_FIELDS):
+        by_session[turn["conversation"], turn["session"]].append(turn)
+    with click.progressbar(by_session.items(), label="Storing ", length=len(by_session)) as sessions:
+        for (conversation, session), said in sessions:
+            await way.store(conversation, session, [_message(turn) for turn in said])
 
 
 def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -81,8 +116,12 @@ def _message(turn: dict[str, Any]) -> NewMessage:
     speaker = turn["speaker"]
     role = ASSISTANT if speaker.lower() == ASSISTANT else "user"
     named = None if speaker.lower() in (ASSISTANT, "user") else speaker
-    try:
-        at = checks.utc(datetime.fromisoformat(turn["time"]), "time")
-    except ValueError as problem:
-        raise Invalid(f"turn {turn['turn']} has an invalid time: {problem}") from problem
+    at = _moment(turn["time"], f"turn {turn['turn']}: time")
     return NewMessage(role, checks.text(turn["text"], "text"), json.dumps({"turn": turn["turn"]}), named, at)
+
+
+def _moment(value: Any, name: str) -> datetime:
+    try:
+        return checks.utc(datetime.fromisoformat(value), name)
+    except (TypeError, ValueError) as problem:
+        raise Invalid(f"{name} is not a date or time of ISO 8601: {problem}") from problem

@@ -29,7 +29,7 @@ async def run(names: str | None) -> None:
     telemetry_export.check()
     # Python's own handler would wait for the next line of input. Nothing is lost: a write is answered after its commit.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    engine = await Engine.open(settings)
+    engine = await Engine.open(settings, will_search=True)
     try:
         async with telemetry_export.exporting(engine, scraped=False):
             await RecollectServer(engine, chosen).run_stdio_async()

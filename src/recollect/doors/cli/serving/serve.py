@@ -56,7 +56,7 @@ async def _serve(
     quiet_sdk(settings.log_level)
     sys.setswitchinterval(SWITCH_SECONDS)
     # Opened here, so that a failure is one sentence; closed by the application, so that a signal does not skip it.
-    engine = await Engine.open(settings)
+    engine = await Engine.open(settings, will_search=True)
     mcp = LoadedRoute(engine, chosen)
 
     @asynccontextmanager

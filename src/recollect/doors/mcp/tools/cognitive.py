@@ -231,7 +231,7 @@ async def hybrid_search(
             )
             for each in found.results
         ],
-        query_embedding_dimension=EMBEDDING_DIMENSIONS if found.asked_by_meaning else 0,
+        query_embedding_dimension=max(EMBEDDING_DIMENSIONS, found.query_dimensions) if found.query_dimensions else 0,
         semantic_results_count=found.semantic_results_count,
         keyword_results_count=found.keyword_results_count,
         final_results_count=len(found.results),

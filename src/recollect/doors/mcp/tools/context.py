@@ -7,7 +7,7 @@ from pydantic import Field
 from recollect.doors.caller import Caller
 from recollect.doors.conversations import ChatHistory, Conversation, RecordedInteraction
 from recollect.doors.mcp.errors import as_text
-from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.schema import WHOLE, Moment
 from recollect.doors.mcp.tool import ADDS, READS, Tools
 from recollect.flows import conversations
 
@@ -43,10 +43,12 @@ async def record_interaction(
     user_message: Annotated[str, Field(description="User's message content")],
     assistant_response: Annotated[str, Field(description="Assistant's response content")],
     metadata: Annotated[str | None, Field(description="JSON metadata about the interaction")] = None,
+    speaker: Annotated[str | None, Field(description="User's name")] = None,
+    at: Annotated[Moment | None, Field(description="When it was said (default: now)")] = None,
 ) -> RecordedInteraction:
     """Save a user message and assistant response to the conversation history."""
     interaction = await caller.engine.conversations.record(
-        caller.namespace, conversation_id, user_message, assistant_response, metadata
+        caller.namespace, conversation_id, user_message, assistant_response, metadata, speaker, at
     )
     return RecordedInteraction.of(interaction)
 

@@ -7,12 +7,13 @@ from pydantic import BaseModel, Field
 
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
-from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.schema import WHOLE, Moment
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
+from recollect.doors.recalls import DEFAULT_TOP_K, Asked
+from recollect.doors.recalls import Recalled as Shown
 
 TOOLS = Tools(as_text)
 
-DEFAULT_TOP_K = 10
 MAX_TOP_K = 100
 
 
@@ -24,21 +25,25 @@ class Remembered(BaseModel):
 
 
 class RecalledMemory(BaseModel):
-    """One memory, its speaker, if any, and its duplicates (`repeats`)."""
+    """One memory, its speaker, if any, and its duplicates (`repeats`). Without what a model would not use."""
 
     id: str
     text: str
     score: float
+    relevance: float
     at: datetime
     speaker: str | None
     session_id: str | None
+    metadata: dict[str, Any] | None
     repeats: list[str]
+    explanation: dict[str, Any] | None
 
 
 class Recalled(BaseModel):
     """What was recalled; `pending` passages are not embedded yet; `degraded` says why only keyword search ran."""
 
     memories: list[RecalledMemory]
+    answered: bool
     pending: int
     degraded: str | None
 
@@ -57,9 +62,10 @@ async def remember(
     caller: Caller,
     text: Annotated[str, Field(min_length=1, description="Text to remember, in full sentences")],
     metadata: Annotated[dict[str, Any] | None, Field(description="Metadata to store with it")] = None,
+    at: Annotated[Moment | None, Field(description="When it was said (default: now)")] = None,
 ) -> Remembered:
     """Store a text permanently and make it available to keyword and semantic search. Returns its id."""
-    remembered = await caller.engine.remember.text(caller.namespace, text, metadata)
+    remembered = await caller.engine.remember.text(caller.namespace, text, metadata, at)
     return Remembered(id=f"document:{remembered.id}", existing=remembered.what == "existing")
 
 
@@ -68,22 +74,55 @@ async def recall(
     caller: Caller,
     query: Annotated[str, Field(min_length=1, description="Question or keywords")],
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE] = DEFAULT_TOP_K,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    session_id: str | None = None,
+    exclude_session: str | None = None,
+    roles: Annotated[list[str] | None, Field(description="user, assistant")] = None,
+    kinds: Annotated[list[str] | None, Field(description="message, document, memory, insight...")] = None,
+    categories: list[str] | None = None,
+    since: Annotated[str | None, Field(description="ISO 8601")] = None,
+    until: str | None = None,
+    metadata: Annotated[dict[str, Any] | None, Field(description="It must contain")] = None,
+    min_relevance: Annotated[float | None, Field(description="0 to 1")] = None,
+    explain: bool = False,
 ) -> Recalled:
-    """Search everything stored for memories that answer a question, best match first."""
-    found = await caller.engine.recall.recall(caller.namespace, query, top_k=top_k)
+    """Search everything stored for memories that answer a question, best match first.
+
+    `answered` is false if nothing is relevant enough.
+    """
+    found = await Asked(
+        query=query,
+        user_id=user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        exclude_session=exclude_session,
+        roles=roles,
+        kinds=kinds,
+        categories=categories,
+        since=since,
+        until=until,
+        metadata=metadata,
+        min_relevance=min_relevance,
+        top_k=top_k,
+        explain=explain,
+    ).recall(caller.engine, caller.namespace)
     memories = [
         RecalledMemory(
             id=f"{memory.kind}:{memory.id}",
             text=memory.text,
             score=round(memory.score, 4),
+            relevance=round(memory.relevance, 4),
             at=memory.at,
             speaker=memory.speaker or memory.role,
             session_id=memory.session_id,
+            metadata=memory.metadata,
             repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
+            explanation=None if memory.explanation is None else memory.explanation.model_dump(),
         )
-        for memory in found.memories
+        for memory in Shown.of(found).memories
     ]
-    return Recalled(memories=memories, pending=found.pending, degraded=found.degraded)
+    return Recalled(memories=memories, answered=found.answered, pending=found.pending, degraded=found.degraded)
 
 
 @TOOLS.tool("Forget", DELETES)

@@ -3,16 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
+from fastapi import Header, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest import degraded
+from recollect.doors.recalls import floor, floor_of_text
+from recollect.doors.rest import answered, degraded
 from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routes.recall import FLOOR, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
@@ -71,6 +73,7 @@ class GatewaySearch(Identified):
         examples=["7f3a"],
     )
     top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="Maximum number of results")
+    min_relevance: Floor | None = Field(None, description=FLOOR)
 
 
 class GatewayResult(BaseModel):
@@ -162,17 +165,32 @@ class StoredResource(BaseModel):
 
 @router.post(
     "/memories/search",
-    responses=responses() | {200: {"headers": degraded.DOCUMENTED}},
+    responses=responses() | {200: {"headers": degraded.DOCUMENTED | answered.DOCUMENTED}},
     openapi_extra=WITHOUT_KEY,
 )
-async def search_user_memories(request: Request, body: GatewaySearch, response: Response) -> GatewayResults:
+async def search_user_memories(
+    request: Request,
+    body: GatewaySearch,
+    response: Response,
+    min_relevance: Annotated[
+        str | None,
+        Header(alias="X-Recollect-Min-Relevance", description="The field `min_relevance`, for clients of any gateway"),
+    ] = None,
+) -> GatewayResults:
     """Search one or more scopes of a user's memory by semantic and keyword search combined."""
     caller = calling(request)
     owner = await _owner(request, body)
+    least = floor_of_text(min_relevance) if body.min_relevance is None else floor(body.min_relevance)
     found = await caller.engine.gateway.search(
-        owner, body.query, body.scope, conversation_id=body.conversation_id, top_k=body.top_k
+        owner,
+        body.query,
+        body.scope,
+        conversation_id=body.conversation_id,
+        top_k=body.top_k,
+        min_relevance=least,
     )
     degraded.tell(response, found.degraded)
+    answered.tell(response, found, least)
     results = []
     for each in found:
         memory, resource = each.memory, each.resource

@@ -1,8 +1,6 @@
 """`/ltm/memories`: long-term memories of users, agents and sessions, as the REST contract has them."""
 
 import base64
-import json
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -10,22 +8,22 @@ from uuid import UUID
 from fastapi import Query, Request, Response
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     StringConstraints,
     Tag,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest import degraded
-from recollect.doors.rest.bodies import Body, ChatEntry
+from recollect.doors.recalls import floor, metadata_of_text
+from recollect.doors.rest import answered, degraded
+from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routes.recall import FLOOR, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
 from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED, Written
@@ -46,21 +44,8 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENT
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
 
 
-def _moment(given: object) -> datetime:
-    """A date and time as answers write it. Pydantic would also take numbers, which the document does not allow."""
-    try:
-        return datetime.fromisoformat(given if isinstance(given, str) else "")
-    except ValueError:
-        raise ValueError("write a date and time such as 2026-02-14T12:00:00Z") from None
-
-
-Moment = Annotated[
-    datetime,
-    BeforeValidator(_moment),
-    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
-]
-SINCE = "Only memories stored at this time or later; UTC if no time zone is given"
-UNTIL = "Only memories stored at this time or earlier"
+SINCE = "Only memories created at this time or later; UTC if no time zone is given"
+UNTIL = "Only memories created at this time or earlier"
 CATEGORIES = "Only memories of these categories; all if omitted"
 METADATA = "Only memories whose metadata contains this"
 
@@ -113,6 +98,7 @@ class AddMemory(Scoped):
     metadata: dict[str, Any] | None = Field(
         None, description="Additional metadata", examples=[{"source": "settings-page"}]
     )
+    at: Moment | None = Field(None, description=SAID_AT)
     recalled: list[str] = Field(
         default_factory=list,
         max_length=MAX_RECALLED,
@@ -145,6 +131,7 @@ class SearchMemories(Scoped):
     metadata: dict[str, Any] | None = Field(None, description=METADATA, examples=[{"source": "settings-page"}])
     since: Moment | None = Field(None, description=SINCE)
     until: Moment | None = Field(None, description=UNTIL)
+    min_relevance: Floor | None = Field(None, description=FLOOR)
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
 
     def chosen(self) -> Chosen:
@@ -297,7 +284,7 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     """Add a memory to long-term storage; a duplicate in the same scope is stored once."""
     caller = calling(request)
     added = await caller.engine.memories.add(
-        caller.namespace, body.text(), body.category, body.scope(), body.metadata, body.recalled
+        caller.namespace, body.text(), body.category, body.scope(), body.metadata, body.recalled, body.at
     )
     response.headers[OUTCOME] = added.what
     if added.superseded:
@@ -306,12 +293,16 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     return MemoryResponse.of(added.memory)
 
 
-@router.post("/search", responses=EMBEDDED)
+@router.post("/search", responses={200: {"headers": degraded.DOCUMENTED | answered.DOCUMENTED}})
 async def search_memories(request: Request, body: SearchMemories, response: Response) -> MemoryResults:
     """Search memories by semantic similarity and keywords, best match first."""
     caller = calling(request)
-    found = await caller.engine.memories.search(caller.namespace, body.query, body.scope(), body.chosen(), body.limit)
+    least = floor(body.min_relevance)
+    found = await caller.engine.memories.search(
+        caller.namespace, body.query, body.scope(), body.chosen(), body.limit, min_relevance=least
+    )
     degraded.tell(response, found.degraded)
+    answered.tell(response, found, least)
     return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
 
 
@@ -335,12 +326,7 @@ async def list_memories(
     caller = calling(request)
     behind = None if cursor is None else _place(cursor)
     scope = MemoryScope(user_id, agent_id, session_id)
-    contained = None
-    if metadata is not None:
-        with suppress(ValueError, RecursionError):
-            contained = json.loads(metadata)
-        if not isinstance(contained, dict):
-            raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
+    contained = None if metadata is None else metadata_of_text(metadata)
     chosen = Chosen(categories, contained, since, until)
     page = await caller.engine.memories.newest(caller.namespace, scope, limit, behind, chosen)
     if page.next is not None:

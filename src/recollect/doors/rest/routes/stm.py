@@ -1,14 +1,16 @@
 """`/stm`: short-term memory, a window for each session."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from fastapi import Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from recollect import checks
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest.bodies import Body, ChatEntry
+from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
@@ -25,10 +27,22 @@ LARGEST_COUNT = 2**31 - 1
 SessionId = Annotated[
     str, Path(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="Unique session identifier")
 ]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 
 
 MAX_MESSAGES = 10_000
+
+
+def _uuid(given: object) -> UUID:
+    """A UUID with hyphens; Python would also take it without them, or in braces."""
+    with suppress(ValueError):
+        if isinstance(given, str) and given.lower() == str(read := UUID(given)):
+            return read
+    raise ValueError("write a UUID such as 0198b2a6-6a35-7c7e-9f6e-2f1f5d1c9a51")
+
+
+MessageId = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 
 
 class NewMessage(ChatEntry):
@@ -38,6 +52,9 @@ class NewMessage(ChatEntry):
 
     role: Role = Field(description="The role of the speaker")
     metadata: dict[str, Any] | None = Field(None, description="Arbitrary key-value metadata")
+    speaker: Identifier | None = Field(None, description="The name of who said it", examples=["Dana"])
+    at: Moment | None = Field(None, description=SAID_AT)
+    id: MessageId | None = Field(None, description="A UUID of your own: sent again, the message is stored once")
 
     def new(self, number: int) -> log.NewMessage | None:
         """The same, checked; None for an assistant's message without any text."""
@@ -46,7 +63,12 @@ class NewMessage(ChatEntry):
             return None
         place = f"messages[{number}]"
         return log.NewMessage(
-            self.role, checks.text(text, f"{place}.content"), checks.metadata(self.metadata, f"{place}.metadata")
+            self.role,
+            checks.text(text, f"{place}.content"),
+            checks.metadata(self.metadata, f"{place}.metadata"),
+            None if self.speaker is None else checks.identifier(self.speaker, f"{place}.speaker"),
+            checks.optional_utc(self.at, f"{place}.at"),
+            self.id,
         )
 
 
@@ -67,6 +89,7 @@ class NewMessages(Body):
     )
 
     messages: list[NewMessage] = Field(max_length=MAX_MESSAGES, description="Array of messages to add")
+    user_id: Identifier | None = Field(None, description="Whose session it is if it is new", examples=["user-42"])
 
     def new(self) -> Iterator[log.NewMessage]:
         """The messages with text."""
@@ -150,9 +173,12 @@ class ConfiguredSession(BaseModel):
 
 @router.post("/{session_id}/messages", summary="Add messages")
 async def add_messages(request: Request, session_id: SessionId, body: NewMessages) -> AddedMessages:
-    """Add messages to a session's buffer; the first message creates the session."""
+    """Add messages to a session's buffer; the first message creates the session.
+
+    Windows in Redis have no owners, no speakers and no ids of yours: there, `user_id`, `speaker` and `id` are refused.
+    """
     caller = calling(request)
-    stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.new()))
+    stored = await caller.engine.windows.add(caller.namespace, session_id, await in_steps(body.new()), body.user_id)
     messages = await in_steps(map(BufferedMessage.of, stored))
     return AddedMessages(session_id=session_id, added=len(stored), messages=messages)
 

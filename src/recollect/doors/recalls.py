@@ -1,0 +1,176 @@
+"""Recall as every door offers it: reads its filters, asks the engine, and shapes the answer that is ours."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import Invalid
+from recollect.flows.search import relevance
+from recollect.flows.search.ranking import Parts
+from recollect.flows.search.recall import Recollection
+from recollect.flows.search.relevance import Floor
+from recollect.memory.index.search import Scope
+
+DEFAULT_TOP_K = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question with its filters, as a door received them. None leaves a filter out."""
+
+    query: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: UUID | str | None = None
+    exclude_session: UUID | str | None = None
+    roles: Sequence[str] | None = None
+    kinds: Sequence[str] | None = None
+    categories: Sequence[str] | None = None
+    since: datetime | str | None = None
+    until: datetime | str | None = None
+    metadata: Mapping[str, Any] | None = None
+    min_relevance: float | str | None = None
+    top_k: int = DEFAULT_TOP_K
+    token_budget: int | None = None
+    explain: bool = False
+    now: datetime | str | None = None
+
+    def scope(self, metadata_name: str = "metadata") -> Scope:
+        """Where to search."""
+        return Scope(
+            owner=self.user_id,
+            agent_id=self.agent_id,
+            session_id=_session(self.session_id),
+            exclude_session=_session(self.exclude_session),
+            roles=_words(self.roles, "roles"),
+            kinds=_words(self.kinds, "kinds"),
+            categories=_words(self.categories, "categories"),
+            since=None if self.since is None else checks.utc(_moment(self.since, "since"), "since"),
+            until=None if self.until is None else checks.utc(_moment(self.until, "until"), "until"),
+            metadata=checks.metadata_filter(self.metadata, metadata_name),
+        )
+
+    async def recall(self, engine: Engine, namespace: str, metadata_name: str = "metadata") -> Recollection:
+        """What answers the question."""
+        return await engine.recall.recall(
+            namespace,
+            self.query,
+            self.scope(metadata_name),
+            top_k=self.top_k,
+            token_budget=self.token_budget,
+            explain=self.explain,
+            min_relevance=floor(self.min_relevance),
+            now=None if self.now is None else _moment(self.now, "now"),
+        )
+
+
+def floor(given: float | str | None) -> Floor | None:
+    """The least relevance that a caller wants."""
+    if given == relevance.DEFAULT:
+        return relevance.DEFAULT
+    usable = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
+    if given is not None and not usable:
+        raise Invalid(f'min_relevance must be a number between 0 and 1, or "{relevance.DEFAULT}", not {given!r}')
+    return None if given is None else float(given)
+
+
+def floor_of_text(text: str | None) -> Floor | None:
+    """The same, where everything is text: on the command line, and in a header."""
+    given: float | str | None = text
+    with suppress(ValueError):
+        given = None if text is None else float(text)
+    return floor(given)
+
+
+def metadata_of_text(text: str) -> dict[str, Any]:
+    """Metadata to filter by, on the command line or in a query parameter."""
+    contained = None
+    with suppress(ValueError, RecursionError):
+        contained = json.loads(text)
+    if not isinstance(contained, dict):
+        raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
+    return contained
+
+
+def _session(given: UUID | str | None) -> str | None:
+    return str(given) if isinstance(given, UUID) else given
+
+
+def _words(given: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
+    if isinstance(given, str):
+        raise Invalid(f"{name} must be a list of strings, not one string: [{given!r}]")
+    if given is not None and not given:
+        raise Invalid(f"{name} is empty and would match nothing: omit it to match all")
+    return None if given is None else tuple(checks.identifier(word, name) for word in given)
+
+
+def _moment(given: datetime | str, name: str) -> datetime:
+    """A time with its zone, UTC if it has none: `now` says in which zone today ends."""
+    try:
+        moment = datetime.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError as problem:
+        shown = str(given)[: checks.MAX_SHOWN_CHARACTERS]
+        raise Invalid(f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not {shown!r}") from problem
+    if not isinstance(moment, datetime):
+        raise Invalid(f"{name} must be a datetime, not {type(moment).__name__}")
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+class WhyRecalled(BaseModel):
+    """How a score came about: its parts, which add up to it, and the ranks in keyword and semantic search."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    parts: Annotated[dict[str, float], BeforeValidator(Parts._asdict)] = Field(description="They add up to score")
+    matched_words: list[str] = Field(description="Words that it shares with the question, stemmed")
+    rank_by_words: int | None = Field(description="Rank in keyword search, from 1; null if not found by it")
+    rank_by_meaning: int | None = Field(description="Rank in semantic search")
+
+
+class RecalledMemory(BaseModel):
+    """One result, by its best-matching passage."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kind: str = Field(description="What it is, such as message, document or memory", examples=["message"])
+    id: str
+    text: str
+    score: float = Field(description="The order within one answer; do not compare between questions")
+    relevance: float = Field(description="The chance that it bears on the question, from 0 to 1")
+    similarity: float = Field(description="Cosine of the embeddings, or the share of words in common without them")
+    at: datetime = Field(description="When it was said or stored")
+    user_id: str
+    agent_id: str | None
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    category: str | None
+    metadata: dict[str, Any] | None
+    repeats: list[str] = Field(description="Ids of duplicates, which are shown as this one result")
+    explanation: WhyRecalled | None = Field(None, description="Only if asked for with `explain`")
+
+
+class Recalled(BaseModel):
+    """The results, best match first."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    memories: list[RecalledMemory]
+    answered: bool = Field(
+        description="Whether the memory answers the question, or, given a number, whether a result reaches it"
+    )
+    pending: int = Field(description="Passages of the user, or of the namespace, that are not embedded yet")
+    degraded: str | None = Field(description="Why only keyword search was used; null if semantic search ran")
+
+    @classmethod
+    def of(cls, found: Recollection) -> Self:
+        """What a recall found, in the fields of the answer."""
+        return cls.model_validate(found)

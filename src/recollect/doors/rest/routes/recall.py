@@ -1,0 +1,63 @@
+"""`POST /recall`: one search over everything that is stored, with every filter."""
+
+from typing import Annotated, Any
+
+from fastapi import Request
+from pydantic import Field, WithJsonSchema
+
+from recollect.doors.recalls import DEFAULT_TOP_K, Asked, Recalled
+from recollect.doors.rest.bodies import Body
+from recollect.doors.rest.caller import calling
+from recollect.doors.rest.problems import responses
+from recollect.doors.rest.routing import Route, Router
+from recollect.flows.kinds import registry
+from recollect.flows.search import relevance
+from recollect.flows.search.recall import MAX_TOP_K
+
+router = Router(tags=["recall"], route_class=Route, responses=responses())
+
+# The engine checks these, in the same words at every door; the document says what it accepts.
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]})]
+Floor = Annotated[
+    float | str,
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "enum": [relevance.DEFAULT]}]}
+    ),
+]
+FLOOR = f'Only results with at least this relevance, from 0 to 1; "{relevance.DEFAULT}" for the recommended floor'
+
+
+class RecallRequest(Body):
+    """A question, and which memories to search; omitted filters match everything."""
+
+    query: str = Field(description="A question or keywords", examples=["What did the doctor advise?"])
+    user_id: str | None = Field(None, min_length=1, description="Only this user's", examples=["user-42"])
+    agent_id: str | None = Field(None, min_length=1, description="Only this agent's")
+    session_id: str | None = Field(None, min_length=1, description="Only this session")
+    exclude_session: str | None = Field(None, min_length=1, description="Not this session, such as the current one")
+    roles: list[str] | None = Field(None, min_length=1, description="Only messages of these roles", examples=[["user"]])
+    kinds: list[str] | None = Field(
+        None, min_length=1, description=f"Only these kinds: {', '.join(registry.recalled())}", examples=[["message"]]
+    )
+    categories: list[str] | None = Field(
+        None, min_length=1, description="Only long-term memories of these categories", examples=[["preference"]]
+    )
+    since: Moment | None = Field(None, description="Said or stored at this time or later; UTC if no time zone is given")
+    until: Moment | None = Field(None, description="Said or stored at this time or earlier")
+    metadata: dict[str, Any] | None = Field(None, description="Only items whose metadata contains this")
+    min_relevance: Floor | None = Field(None, description=FLOOR)
+    top_k: int = Field(
+        DEFAULT_TOP_K,
+        description="Maximum number of results",
+        json_schema_extra={"minimum": 1, "maximum": MAX_TOP_K},
+    )
+    token_budget: int | None = Field(None, gt=0, description="Maximum total number of tokens in all texts")
+    explain: bool = Field(False, description="Add how each score came about")
+    now: Moment | None = Field(None, description='What "yesterday" in the question counts from; the present if omitted')
+
+
+@router.post("/recall")
+async def recall(request: Request, body: RecallRequest) -> Recalled:
+    """Search everything that is stored by keyword and semantic search combined, best match first."""
+    caller = calling(request)
+    return Recalled.of(await Asked(**dict(body)).recall(caller.engine, caller.namespace))

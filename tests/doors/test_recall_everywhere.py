@@ -1,0 +1,263 @@
+"""One recall at every door: the same question with the same filters has the same answer, and the same refusals."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from recollect import MemoryManager
+from recollect.errors import Invalid
+from recollect.settings import Settings
+from recollect.storage import embedded
+from tests.commands import recollect
+from tests.mcp_servers import McpClient, connected, environment, over_stdio, serving
+
+QUESTION = "What did the doctor advise?"
+FLAGS = {
+    "user_id": "--user",
+    "agent_id": "--agent",
+    "session_id": "--session",
+    "roles": "--role",
+    "kinds": "--kind",
+    "categories": "--category",
+}
+
+
+class Doors:
+    """The doors to one namespace. Each answer as (id, relevance, explanation), and whether it counts as one."""
+
+    def __init__(self, settings: Settings, runner: asyncio.Runner, http: httpx.Client, mcps: list[McpClient]) -> None:
+        self.memory = MemoryManager(settings)
+        self.run = runner.run
+        self.http = http
+        self.mcps = mcps
+        self._namespace = settings.namespace
+
+    def library(self, **filters: Any) -> Any:
+        given = dict(filters)
+        if "metadata" in given:
+            given["metadata_filters"] = given.pop("metadata")
+        for name in {"since", "until"} & given.keys():
+            given[name] = datetime.fromisoformat(given[name])
+        found = self.run(self.memory.recall(QUESTION, **given))
+        shown = [
+            (f"{each.kind}:{each.id}", each.relevance, each.explanation and each.explanation.parts._asdict())
+            for each in found.memories
+        ]
+        return shown, found.answered
+
+    def rest(self, **filters: Any) -> Any:
+        answer = self.http.post("/recall", json={"query": QUESTION} | filters)
+        assert answer.status_code == 200, answer.text
+        return _shown(answer.json())
+
+    def mcp(self, number: int, **filters: Any) -> Any:
+        found = self.mcps[number].ok("recall", query=QUESTION, **filters)
+        shown = [
+            (each["id"], each["relevance"], each["explanation"] and each["explanation"]["parts"])
+            for each in found["memories"]
+        ]
+        return shown, found["answered"]
+
+    def cli(self, **filters: Any) -> Any:
+        result = self.command(**filters)
+        assert result.returncode == 0, result.stderr
+        return _shown(json.loads(result.stdout))
+
+    def command(self, **filters: Any) -> Any:
+        arguments: list[str] = []
+        for name, value in filters.items():
+            flag = FLAGS.get(name, "--" + name.replace("_", "-"))
+            if value is True:
+                arguments.append(flag)
+            else:
+                values = value if isinstance(value, list) else [json.dumps(value) if name == "metadata" else str(value)]
+                arguments += [part for each in values for part in (flag, each)]
+        env = os.environ | environment(self._namespace)
+        return recollect("recall", QUESTION, "--json", *arguments, env=env)
+
+
+def _shown(found: dict[str, Any]) -> Any:
+    shown = [
+        (f"{each['kind']}:{each['id']}", each["relevance"], (each.get("explanation") or {}).get("parts"))
+        for each in found["memories"]
+    ]
+    return shown, found["answered"]
+
+
+@pytest.fixture(scope="module")
+def doors(server: embedded.Lease, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    namespace = f"test-{uuid4()}"
+    settings = Settings(namespace=namespace, data_dir=Path(os.environ["RECOLLECT_TEST_HOME"]))
+    with ExitStack() as stack:
+        log = stack.enter_context((tmp_path_factory.mktemp("doors") / "log").open("w"))
+        url = stack.enter_context(serving(namespace, log))
+        http = stack.enter_context(httpx.Client(base_url=url.removesuffix("/mcp"), timeout=60))
+        mcps = [
+            stack.enter_context(over_stdio(namespace, log)),
+            stack.enter_context(connected(url, namespace)),
+        ]
+        opened = Doors(settings, stack.enter_context(asyncio.Runner()), http, mcps)
+        stack.callback(lambda: opened.run(opened.memory.close()))
+        _fill(opened)
+        yield opened
+
+
+def _fill(doors: Doors) -> None:
+    for session, role, text in (
+        ("monday", "user", "My physician told me to sleep more."),
+        ("monday", "assistant", "The doctor is right, sleep helps."),
+        ("tuesday", "user", "The doctor advised me to swim twice a week."),
+    ):
+        said = {"messages": [{"role": role, "content": text}]}
+        doors.http.post(f"/stm/{session}/messages", json=said).raise_for_status()
+    memory = {"messages": "Her doctor advised less coffee.", "category": "fact", "user_id": "ann"}
+    doors.http.post("/ltm/memories", json=memory | {"metadata": {"source": "visit"}}).raise_for_status()
+    doors.mcps[0].ok("remember", text="The doctor's number is 555.", metadata={"source": "card", "page": 3})
+    doors.run(doors.memory.flush())
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"explain": True},
+        {"user_id": "ann"},
+        {"session_id": "monday", "explain": True},
+        {"exclude_session": "monday"},
+        {"roles": ["assistant"]},
+        {"kinds": ["memory", "document"]},
+        {"categories": ["fact"]},
+        {"metadata": {"source": "card"}},
+        {"since": "2000-01-01T00:00:00+00:00", "until": "2099-01-01T00:00:00+00:00", "top_k": 2},
+        {"until": "2000-01-01T00:00:00+00:00"},
+        {"min_relevance": 1},
+        {"min_relevance": 0},
+    ],
+    ids=str,
+)
+def test_the_same_question_has_the_same_answer_at_every_door(doors: Doors, filters: dict[str, Any]) -> None:
+    expected, answered = doors.library(**filters)
+    asked: list[Callable[..., Any]] = [
+        doors.rest,
+        doors.cli,
+        lambda **given: doors.mcp(0, **given),
+        lambda **given: doors.mcp(1, **given),
+    ]
+    for door in asked:
+        found, counts = door(**filters)
+        assert [each[0] for each in found] == [each[0] for each in expected]
+        assert [each[1] for each in found] == pytest.approx([each[1] for each in expected], abs=1e-3)
+        for (_, _, parts), (_, _, wanted) in zip(found, expected, strict=True):
+            assert (parts is None) == (wanted is None) == ("explain" not in filters)
+            assert parts is None or parts == pytest.approx(wanted, abs=1e-3)
+        assert counts == answered
+
+
+def test_each_filter_leaves_out_what_it_says(doors: Doors) -> None:
+    def texts(**filters: Any) -> set[str]:
+        body = {"query": QUESTION} | filters
+        return {memory["text"] for memory in doors.http.post("/recall", json=body).json()["memories"]}
+
+    assert texts(session_id="tuesday") == {"The doctor advised me to swim twice a week."}
+    assert not any("sleep" in text for text in texts(exclude_session="monday"))
+    assert texts(roles=["assistant"]) == {"The doctor is right, sleep helps."}
+    assert texts(user_id="ann", categories=["fact"]) == {"Her doctor advised less coffee."}
+    assert texts(metadata={"source": "card"}) == {"The doctor's number is 555."}
+
+
+def test_nothing_reaches_a_relevance_of_one_and_the_answer_says_so(doors: Doors) -> None:
+    assert doors.library(min_relevance=1) == ([], False)
+    answer = doors.http.post("/recall", json={"query": QUESTION, "min_relevance": 1}).json()
+    assert (answer["memories"], answer["answered"], answer["degraded"]) == ([], False, None)
+    found, answered = doors.library(min_relevance=0)
+    assert found
+    assert answered
+
+
+@pytest.mark.parametrize(
+    ("filters", "sentence"),
+    [
+        ({"min_relevance": 1.5}, 'min_relevance must be a number between 0 and 1, or "default", not 1.5'),
+        ({"kinds": ["dream"]}, "kind must be one of"),
+        ({"categories": ["opinion"]}, "category must be one of"),
+        ({"roles": [" "]}, "roles is empty"),
+        ({"since": "2024-02-01T00:00:00+00:00", "until": "2024-01-01T00:00:00+00:00"}, "is before since"),
+        ({"top_k": 0}, "top_k"),
+    ],
+    ids=str,
+)
+def test_bad_values_are_refused_in_the_same_words(doors: Doors, filters: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Invalid, match=sentence.replace("(", r"\(")):
+        doors.library(**filters)
+    refused = doors.http.post("/recall", json={"query": QUESTION} | filters)
+    assert refused.status_code == 422
+    assert sentence in refused.json()["detail"]
+    assert sentence in doors.mcps[0].refused("recall", query=QUESTION, **filters)
+    command = doors.command(**filters)
+    assert command.returncode != 0
+    assert sentence in command.stderr
+
+
+@pytest.mark.parametrize("name", ["since", "until", "now"])
+def test_a_time_that_is_none_is_refused(doors: Doors, name: str) -> None:
+    sentence = f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not 'soon'"
+    assert sentence in doors.http.post("/recall", json={"query": QUESTION, name: "soon"}).json()["detail"]
+    assert sentence in doors.command(**{name: "soon"}).stderr
+
+
+def test_an_unknown_field_is_refused(doors: Doors) -> None:
+    refused = doors.http.post("/recall", json={"query": QUESTION, "user": "ann"})
+    assert refused.status_code == 422
+    assert "Unknown field 'user'" in refused.text
+
+
+def test_mcp_recalls_the_metadata_that_remember_took(doors: Doors) -> None:
+    (found,) = doors.mcps[0].ok("recall", query=QUESTION, kinds=["document"])["memories"]
+    assert found["metadata"] == {"source": "card", "page": 3}
+
+
+def test_a_contract_door_says_in_a_header_whether_it_answered_only_if_asked_for_a_floor(doors: Doors) -> None:
+    body = {"query": QUESTION, "user_id": "ann"}
+    plain = doors.http.post("/ltm/memories/search", json=body)
+    kept = doors.http.post("/ltm/memories/search", json=body | {"min_relevance": 0})
+    cut = doors.http.post("/ltm/memories/search", json=body | {"min_relevance": 1})
+    assert "X-Recollect-Answered" not in plain.headers
+    assert plain.json() == kept.json()
+    assert kept.headers["X-Recollect-Answered"] == "true"
+    assert (cut.json(), cut.headers["X-Recollect-Answered"]) == ({"results": []}, "false")
+
+
+def test_the_gateway_takes_the_floor_from_its_body_or_from_a_header(doors: Doors) -> None:
+    key = doors.http.post("/users", json={"user_id": "ann"}).json()["user_key"]
+    body = {"query": QUESTION, "scope": ["all_user_memory"], "user_id": "ann", "user_key": key}
+
+    def searched(more: dict[str, Any], headers: dict[str, str]) -> tuple[int, str | None]:
+        answer = doors.http.post("/memories/search", json=body | more, headers=headers).raise_for_status()
+        return len(answer.json()["results"]), answer.headers.get("X-Recollect-Answered")
+
+    header = "X-Recollect-Min-Relevance"
+    assert searched({}, {}) == (1, None)
+    assert searched({"min_relevance": 1}, {}) == (0, "false")
+    assert searched({}, {header: "1"}) == (0, "false")
+    assert searched({"min_relevance": 0}, {header: "1"}) == (1, "true")
+    assert searched({}, {header: "default"})[1] is not None
+    wrong = doors.http.post("/memories/search", json=body, headers={header: "much"})
+    assert wrong.status_code == 422
+    assert "min_relevance must be a number between 0 and 1" in wrong.text
+
+
+def test_yesterday_counts_from_the_given_now(doors: Doors) -> None:
+    today = datetime.now(UTC)
+    body = {"query": "What did the doctor advise yesterday?", "explain": True, "kinds": ["message"]}
+    later = doors.http.post("/recall", json=body | {"now": today.replace(year=today.year + 1, day=1).isoformat()})
+    same = doors.http.post("/recall", json=body | {"query": "What did the doctor advise today?"})
+    assert all(memory["explanation"]["parts"]["date"] == 0 for memory in later.json()["memories"])
+    assert all(memory["explanation"]["parts"]["date"] > 0 for memory in same.json()["memories"])
