@@ -7,6 +7,7 @@ PLACE := $(shell echo "$(CURDIR) $(PYTHON)" | cksum | cut -d ' ' -f 1)
 READY := .venv/.ready-$(PLACE)
 DEV := .venv/.ready-dev-$(PLACE)
 TOOLS := .tools/.ready-$(PLACE)
+YARDSTICKS := .yardsticks/.ready-$(PLACE)
 CHECKED := src tests benchmarks
 # Take the certificates that the system trusts, and a cache of our own where the home cannot be written to.
 export UV_SYSTEM_CERTS := true
@@ -40,7 +41,7 @@ FAST := tests/language tests/memory tests/flows tests/inference $(wildcard tests
 	forget_users.py giants.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-fast conformance fuzz soak lint bench reference wheel lock clean
+.PHONY: help setup serve test test-fast conformance fuzz soak lint bench yardsticks reference wheel lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +75,9 @@ lint: $(DEV) ## Run ruff, mypy (strict) and import-linter.
 bench: $(DEV) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
+yardsticks: $(if $(QUICK),$(DEV),$(YARDSTICKS)) ## Compare with other stores: CORPUS=file QUESTIONS=file
+	$(if $(QUICK),$(RUN),.yardsticks/bin/)python -m benchmarks yardsticks $(CORPUS) $(QUESTIONS) $(BENCH_OPTIONS)
+
 reference: $(DEV) ## Write docs/cli.md and docs/settings.md from the code.
 	$(RUN)python -m tests.architecture.reference
 
@@ -83,9 +87,10 @@ wheel: $(READY) ## Build the package into dist/.
 lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.toml.
 	$(COMPILE) -o $(LOCKS)requirements.lock
 	$(COMPILE) --group dev -c $(LOCKS)requirements.lock -o $(LOCKS)requirements-dev.lock
+	$(COMPILE) --group yardsticks -c $(LOCKS)requirements.lock -o $(LOCKS)requirements-yardsticks.lock
 
 clean: ## Remove what set-up made. Your data stays.
-	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .tools .yardsticks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(TOOLS): requirements-tools.lock
 	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Name a Python 3.11 or newer: make PYTHON=..."; exit 1; }
@@ -111,4 +116,12 @@ $(READY): requirements.lock pyproject.toml $(TOOLS)
 $(DEV): requirements-dev.lock $(READY)
 	@echo "Installing the tools for tests into .venv ..."
 	@$(UV) pip install -q --python .venv/bin/python --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Other stores, with Recollect, so that nothing of theirs comes near what runs.
+$(YARDSTICKS): requirements-yardsticks.lock pyproject.toml $(TOOLS)
+	@echo "Installing the yardsticks into .yardsticks ..."
+	@$(UV) venv -q --allow-existing --python .tools/bin/python .yardsticks
+	@$(UV) pip install -q --python .yardsticks/bin/python --require-hashes -r requirements-yardsticks.lock
+	@$(UV) pip install -q --python .yardsticks/bin/python --no-deps --no-build-isolation -e .
 	@touch $@

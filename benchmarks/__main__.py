@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,7 @@ from benchmarks import (
     summaries,
 )
 from benchmarks.report import Report
+from benchmarks.sizes import QUICK
 from recollect import Settings
 from recollect.storage import migrate
 from recollect.storage.opening import connected
@@ -31,6 +33,8 @@ from recollect.storage.opening import connected
 Benchmark = Callable[[Report, Path], Awaitable[None]]
 
 SUMMARIES = "summaries"
+YARDSTICKS = "yardsticks"
+FITTING = ("ranking", "relevance")
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 # Conversations that summaries are measured on: files, separated as in PATH. They are not ours to give away.
@@ -69,10 +73,31 @@ async def main(names: Sequence[str], parts: dict[str, Benchmark], out: Path) -> 
         report = Report()
         async with new_home() as home:
             await parts[name](report, home)
-        page.update(out, of, name, report, list(parts))
+        page.update(out, of, name, report, list(dict.fromkeys([*parts, YARDSTICKS])))
         table.rows += report.rows
     print(table.table())
     print(f"\nWritten to {out}")
+
+
+def compared(arguments: Sequence[str]) -> tuple[Benchmark, Path]:
+    """The part that needs a conversation, and what else `python -m benchmarks yardsticks` is given."""
+    from benchmarks.yardsticks import comparison, conversation
+
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {YARDSTICKS}", description=comparison.__doc__)
+    parser.add_argument("corpus", type=Path, nargs="?", help="turns, as `recollect bench retrieval` reads them")
+    parser.add_argument("questions", type=Path, nargs="?", help="questions with gold_turns")
+    parser.add_argument("--conversation", help="the one that is stored (default: the first of the corpus)")
+    parser.add_argument("--out", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)")
+    given = parser.parse_args(arguments)
+    if given.questions is None and (given.corpus is not None or not os.environ.get(QUICK)):
+        parser.error("give a file of turns and one of questions")
+    if given.corpus is None:
+        talk = conversation.invented()
+    else:
+        talk = conversation.read(given.corpus, given.questions, given.conversation)
+    if not talk.turns or not talk.questions:
+        parser.error(f"there are no turns, or no questions with gold_turns, of the conversation {talk.name}")
+    return lambda report, home: comparison.run(report, home, talk), given.out
 
 
 async def this_machine() -> str:
@@ -97,6 +122,15 @@ def given_corpora() -> list[Path]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == [YARDSTICKS]:
+        comparing, page_to_write = compared(sys.argv[2:])
+        asyncio.run(main([YARDSTICKS], benchmarks([]) | {YARDSTICKS: comparing}, page_to_write))
+        sys.exit()
+    if len(sys.argv) > 1 and sys.argv[1] in FITTING:
+        from benchmarks.fitting import command
+
+        command.run(sys.argv[1], sys.argv[2:])
+        sys.exit()
     every = benchmarks(given_corpora())
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which of: {', '.join(every)} (default: all)")

@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from benchmarks.costs import Server, cost
 from benchmarks.report import Report, percentiles
 from benchmarks.sizes import sized
 from recollect import Settings
@@ -32,6 +33,8 @@ from recollect.storage.database import NEAR, Statements
 TOTAL = int(os.environ.get("RECOLLECT_BENCH_PASSAGES") or sized(1_000_000))
 OWNERS = {"owner-1k": sized(1_000), "owner-10k": sized(10_000), "owner-100k": sized(100_000)}
 CROWD_SIZE = sized(1_000)
+SESSION_LENGTH = 40
+SPEAKERS = ("Anna", "Boris")
 CHUNK = 5_000
 VOCABULARY = 30_000
 BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
@@ -77,8 +80,9 @@ def sentence(count: int) -> str:
 
 
 def question() -> str:
-    """Words that people ask for: not the most frequent ones."""
-    return " ".join(_chance.choices(_words[50:], cum_weights=_zipf[50:], k=5))
+    """Words that people ask for, not the most frequent ones, and the name of someone who may have said them."""
+    about = " ".join(_chance.choices(_words[50:], cum_weights=_zipf[50:], k=5))
+    return f"What did {_chance.choice(SPEAKERS)} say about {about}?"
 
 
 async def fill(
@@ -88,21 +92,26 @@ async def fill(
     kind: str = "message",
     item_id: Callable[[int], str] = str,
 ) -> None:
-    """Passages with real words and random vectors; embedding a million texts would take hours."""
+    """Passages with real words and random vectors; embedding a million texts would take hours.
+
+    As if they were stored through the engine: two people speak in turn in each session, and the model is recorded.
+    """
+    embedder = engine.embedders.local
+    assert embedder is not None
     owner_of = [owner for owner, count in owners.items() for _ in range(count)]
     _chance.shuffle(owner_of)
     counts: Counter[int] = Counter()
+    said: Counter[str] = Counter()
     for start in range(0, len(owner_of), CHUNK):
         sources = []
         for number, owner in enumerate(owner_of[start : start + CHUNK], start):
-            excerpts = analyse(sentence(_chance.randrange(8, 20)))
+            session, position = divmod(said[owner], SESSION_LENGTH)
+            speaker = SPEAKERS[position % 2] if kind == "message" else None
+            excerpts = analyse(sentence(_chance.randrange(8, 20)), speaker)
             at = BEGINNING + timedelta(minutes=number)
-            session = f"{owner}-{number // 40}"
-            sources.append(
-                Source(
-                    kind, item_id(number), excerpts, at, owner, session_id=session, position=number % 40, role="user"
-                )
-            )
+            talk = f"{owner}-{session}"
+            sources.append(Source(kind, item_id(number), excerpts, at, owner, None, talk, position, "user", speaker))
+            said[owner] += 1
             counts.update(bm25.dimension(term) for term in excerpts[0].terms)
         async with engine.database.transaction(namespace) as tx:
             await engine.capabilities.passages.add(tx, sources)
@@ -110,10 +119,11 @@ async def fill(
     counts[bm25.ALL_PASSAGES] = len(owner_of)
     async with engine.database.transaction(namespace) as tx:
         await tx.all(passages_sql.count_terms, terms=list(counts), counts=list(counts.values()))
+        await engine.capabilities.embedding_models.lock(tx, embedder.model_id)
     async with engine.database.alone() as connection:
         await connection.execute("select set_config('recollect.namespace', $1, false)", namespace)
         connection._con.namespace = namespace  # type: ignore[attr-defined]
-        await connection.execute(VECTORS, namespace, engine.embedders.local.model_id, timeout=3600)  # type: ignore[union-attr]
+        await connection.execute(VECTORS, namespace, embedder.model_id, timeout=3600)
         await connection.execute("delete from passage_queue where namespace = $1", namespace, timeout=600)
         for table in ("passages", "passage_words", "passage_vectors", "passage_queue", "term_stats"):
             await connection.execute(f"vacuum analyze {table}", timeout=3600)
@@ -148,6 +158,8 @@ async def measure(report: Report, engine: Engine, namespace: str, owner: str, wh
     await percentiles(lambda: engine.recall.recall(namespace, question(), scope), 10)
     p50, p95 = await percentiles(lambda: engine.recall.recall(namespace, question(), scope), QUESTIONS)
     report.add(f"recall, {what}", f"p50 {p50:.1f} ms, p95 {p95:.1f} ms", bar)
+    spent = await cost(await Server.of(engine), lambda: engine.recall.recall(namespace, question(), scope), QUESTIONS)
+    report.add(f"  a query's CPU (user and system) and socket sends, {what}", str(spent))
     embed = await percentiles(lambda: embedder.embed_query(question()), QUESTIONS)
     legs = {"words": by_words, "meaning": by_meaning}
     parts = [f"query embedding p95 {embed[1]:.1f} ms"]

@@ -65,8 +65,12 @@ def test_every_module_that_measures_is_a_part() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [(["nonsense"], "unknown benchmark: nonsense"), (["summaries"], "summaries needs conversations")],
-    ids=["unknown", "without a corpus"],
+    [
+        (["nonsense"], "unknown benchmark: nonsense"),
+        (["summaries"], "summaries needs conversations"),
+        (["yardsticks"], "give a file of turns and one of questions"),
+    ],
+    ids=["unknown", "summaries without a corpus", "yardsticks without a corpus"],
 )
 def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str], sentence: str) -> None:
     result = subprocess.run(

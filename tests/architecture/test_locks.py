@@ -1,8 +1,10 @@
-"""Two locks: what runs, and what runs together with the tools for tests."""
+"""Three locks: what runs, and what runs together with the tools for tests or with the yardsticks."""
 
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,13 +27,19 @@ def test_the_lock_of_what_runs_has_every_dependency_and_extra_and_no_tool() -> N
     assert not wanted(PROJECT["dependency-groups"]["dev"]) & locked("requirements.lock").keys()
 
 
-def test_the_lock_of_the_tools_adds_to_the_other_and_changes_nothing() -> None:
-    runs, tools = locked("requirements.lock"), locked("requirements-dev.lock")
-    assert wanted(PROJECT["dependency-groups"]["dev"]) <= tools.keys()
-    assert runs == {name: tools.get(name) for name in runs}
+@pytest.mark.parametrize("group", ["dev", "yardsticks"])
+def test_the_lock_of_a_group_adds_to_what_runs_and_changes_nothing(group: str) -> None:
+    runs, added = locked("requirements.lock"), locked(f"requirements-{group}.lock")
+    assert wanted(PROJECT["dependency-groups"][group]) <= added.keys()
+    assert runs == {name: added.get(name) for name in runs}
+
+
+def test_the_yardsticks_are_in_no_lock_but_their_own() -> None:
+    yardsticks = wanted(PROJECT["dependency-groups"]["yardsticks"])
+    assert not yardsticks & (locked("requirements.lock").keys() | locked("requirements-dev.lock").keys())
 
 
 def test_every_package_of_the_locks_has_a_hash() -> None:
-    for name in ("requirements.lock", "requirements-dev.lock"):
+    for name in ("requirements.lock", "requirements-dev.lock", "requirements-yardsticks.lock"):
         blocks = re.split(r"^(?=[a-z0-9._-]+==)", (ROOT / name).read_text(), flags=re.M)
         assert [block.split()[0] for block in blocks if block.strip() and "--hash=sha256:" not in block] == []

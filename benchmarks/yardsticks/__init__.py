@@ -1,0 +1,1 @@
+"""Recollect beside LangGraph's PostgresStore and Chroma, with the same model, in one run."""
