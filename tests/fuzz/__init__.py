@@ -31,7 +31,7 @@ class Outcome:
 
 def fuzz(url: str, *options: str) -> Outcome:
     """Ask a running server everything its document allows, and much that it does not."""
-    user = httpx.post(f"{url}/users", json={"user_id": "anna"}).raise_for_status().json()
+    user = httpx.post(f"{url}/users", json={"user_id": "anna"}, timeout=60).raise_for_status().json()
     run = subprocess.run(
         [str(SCHEMATHESIS), "run", f"{url}/openapi.json", *OPTIONS, *options],
         capture_output=True,
