@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.search import ranking
 from recollect.memory.index.search import Scope
 from recollect.storage.database import Connection, Statements
 from recollect.storage.sql import Query
@@ -92,9 +93,8 @@ async def test_a_neighbour_counts_by_its_best_passage_and_asks_by_its_last(engin
     async with engine.database.searching(namespace) as db:
         words = await engine.capabilities.search.lexical(db, "ann", [("bee",)])
         found = await engine.capabilities.search.by_words(db, Scope(owner="ann"), words, 10)
-        scored = await engine.capabilities.search.score(db, found, words, None, lexical_weight=1.0, until=None)
-    (message,) = [each for each in scored.around if each.position == 0]
-    assert message.ending.endswith("Shall we go sailing?")
-    assert message.lexical == max(each.lexical for each in scored.nominees if each.position == 0) > 0
-    assert message.cosine is None
+        scored = await engine.capabilities.search.score(db, found, words, None, until=None)
+    message = ranking.neighbours(scored.around, 1.0, 0.0)["message", "ann", scored.nominees[0].session_id or "", 0]
+    assert message.words == max(each.lexical for each in scored.nominees if each.position == 0) > 0
+    assert message.asks
     assert message.role == "user"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import log1p
-from operator import mul
+from operator import attrgetter, mul
 from statistics import median
 from typing import NamedTuple
 
@@ -143,7 +143,9 @@ class _Candidate:
         return self.cosine + WORDS_IN_MATCH * self.words
 
 
-class _Neighbour(NamedTuple):
+class Neighbour(NamedTuple):
+    """A message next to an item."""
+
     role: str | None
     asks: bool
     words: float
@@ -154,7 +156,7 @@ class _Neighbour(NamedTuple):
 class _Company:
     """What an item is measured against: the other nominees, and the messages around them."""
 
-    neighbours: Mapping[Place, _Neighbour]
+    neighbours: Mapping[Place, Neighbour]
     best_in_session: Mapping[str, float]
     number_in_session: Mapping[str, int]
     prefers_assistant: bool
@@ -177,15 +179,29 @@ def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], wi
     """Items, the best first; ties in the order they were written."""
     unknown = cosine_if_unknown(nominees)
     candidates = _candidates(nominees, bound, unknown)
-    neighbours = {
-        (each.kind, each.owner, each.session_id, each.position): _neighbour(each, bound, unknown) for each in around
-    }
-    company = _company(candidates, neighbours, wishes)
+    company = _company(candidates, neighbours(around, bound, unknown), wishes)
     ranked = []
     for candidate in candidates:
         signals = _signals(candidate, company, wishes)
         ranked.append(Ranked(candidate.best, signals, sum(map(mul, wishes.weights, signals))))
     return sorted(ranked, key=lambda item: (-item.score, item.best.id))
+
+
+def neighbours(around: Sequence[Around], bound: float, unknown: float) -> dict[Place, Neighbour]:
+    """Each message by the passage of it that matches best; whether it asks, its last one tells."""
+    found: dict[Place, Neighbour] = {}
+    for passage in sorted(around, key=attrgetter("part")):
+        place = (passage.kind, passage.owner, passage.session_id, passage.position)
+        words = passage.lexical / bound if bound else 0.0
+        cosine = unknown if passage.cosine is None else passage.cosine
+        match = max(cosine + WORDS_IN_MATCH * words, 0.0)
+        asks = questions.asks(passage.ending)
+        other = found.get(place)
+        if other is None or match > other.match:
+            found[place] = Neighbour(passage.role, asks, words, match)
+        else:
+            found[place] = other._replace(asks=asks)
+    return found
 
 
 def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> list[_Candidate]:
@@ -200,7 +216,7 @@ def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> li
     return list(best.values())
 
 
-def _company(candidates: Sequence[_Candidate], neighbours: Mapping[Place, _Neighbour], wishes: Wishes) -> _Company:
+def _company(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], wishes: Wishes) -> _Company:
     best: dict[str, float] = {}
     for candidate in candidates:
         session = _talk(candidate.best)
@@ -209,7 +225,7 @@ def _company(candidates: Sequence[_Candidate], neighbours: Mapping[Place, _Neigh
     prefers_assistant = wishes.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
     times = sorted({each.best.at for each in candidates}) if wishes.asks_latest else []
     return _Company(
-        neighbours,
+        beside,
         best,
         Counter(session for each in candidates if (session := _talk(each.best)) is not None),
         prefers_assistant,
@@ -251,13 +267,13 @@ def _recency(passage: Nominee, company: _Company, wishes: Wishes) -> float:
     return company.newer_than.get(passage.at, 0.0)
 
 
-def _asks_a_person(passage: Nominee, before: _Neighbour | None, after: _Neighbour | None) -> bool:
+def _asks_a_person(passage: Nominee, before: Neighbour | None, after: Neighbour | None) -> bool:
     """Users put facts into what they ask an assistant; people who ask each other have yet to hear them."""
     roles = {passage.role, before and before.role, after and after.role}
     return _talk(passage) is not None and ASSISTANT not in roles and questions.only_asks(passage.text)
 
 
-def _echo(candidate: _Candidate, before: _Neighbour | None, after: _Neighbour | None) -> float:
+def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None) -> float:
     """A question to the assistant that was asked before must not come first, nor what it said then."""
     if _talk(candidate.best) is None:
         return 0.0
@@ -271,10 +287,3 @@ def _echo(candidate: _Candidate, before: _Neighbour | None, after: _Neighbour | 
 def _talk(passage: Nominee) -> str | None:
     """The session that a passage was said in; one that has a session only for its scope was not said there."""
     return passage.session_id if passage.position is not None else None
-
-
-def _neighbour(message: Around, bound: float, unknown: float) -> _Neighbour:
-    words = message.lexical / bound if bound else 0.0
-    cosine = unknown if message.cosine is None else message.cosine
-    match = max(cosine + WORDS_IN_MATCH * words, 0.0)
-    return _Neighbour(message.role, questions.asks(message.ending), words, match)

@@ -216,10 +216,7 @@ class Recall:
             if meaning is not None and index is None:
                 near = await self._search.by_meaning(db, scope, meaning, wanted.nominees)
                 found = replace(found, by_meaning=near)
-            weight = ranking.WORDS_IN_MATCH / found.words.bound if found.words.bound else 0.0
-            scored = await self._search.score(
-                db, found.passages(), found.words, meaning, lexical_weight=weight, until=scope.until
-            )
+            scored = await self._search.score(db, found.passages(), found.words, meaning, until=scope.until)
         if found.query.scale is not BUNDLED:
             scored = scored.rescaled(found.query.scale.as_bundled)
         ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.wishes)

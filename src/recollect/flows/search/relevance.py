@@ -24,7 +24,7 @@ DEFAULT: Final = "default"
 
 ANSWERED = 0.47
 """A question is answered if the chance of it is at least this."""
-PROMPT_ANSWERED = 0.37
+PROMPT_ANSWERED = 0.39
 """The same for a prompt in the middle of work."""
 
 TOP = 10

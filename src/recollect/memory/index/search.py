@@ -102,22 +102,28 @@ class Nominee(NamedTuple):
 
 
 class Around(NamedTuple):
-    """A message next to a nominee, by its best passage."""
+    """A passage of a message next to a nominee."""
 
     kind: str
+    part: int
     owner: str
     session_id: str
     position: int
     role: str | None
     ending: str
-    """The last characters of the message, whichever passage is its best."""
+    """The last characters of the passage."""
     lexical: float
     cosine: float | None
 
 
+# Which of the columns of a scored passage make a record; its two scores follow.
+_NOMINEE_COLUMNS = len(Nominee._fields) - 2
+_AROUND_COLUMNS = ("kind", "part", "owner", "session_id", "position", "role", "text")
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Nominees, and the messages before and after them."""
+    """Nominees, and the passages of the messages before and after them."""
 
     nominees: list[Nominee]
     around: list[Around]
@@ -218,41 +224,21 @@ class Search:
         return [row["id"] for row in rows], not rows or rows[0]["passages"] < passages
 
     async def score(
-        self,
-        db: Statements,
-        ids: Sequence[int],
-        words: Lexical,
-        meaning: Meaning | None,
-        *,
-        lexical_weight: float,
-        until: datetime | None,
+        self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None, *, until: datetime | None
     ) -> Scored:
-        """Passages with both scores, and the messages around them by their best passage: cosine plus weighted words."""
+        """Passages with both scores, and the messages around them."""
         vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
-        rows = await db.all(
-            _Sql.score,
-            ids=ids,
-            words=words.vector,
-            vector=vector,
-            model=model,
-            lexical_weight=lexical_weight,
-            until=until,
-        )
-        nominees = [Nominee._make(row) for row in rows if row["id"] is not None]
-        around = [
-            Around(
-                row["kind"],
-                row["owner"],
-                row["session_id"],
-                row["position"],
-                row["role"],
-                row["text"],
-                row["lexical"],
-                row["cosine"],
-            )
-            for row in rows
-            if row["id"] is None
-        ]
+        rows = await db.all(_Sql.score, ids=ids, words=words.vector, vector=vector, model=model, until=until)
+        *passages, scores = rows
+        lexical = dict(zip(scores["with_words"] or (), scores["lexical"] or (), strict=True))
+        cosine = dict(zip(scores["with_vector"] or (), scores["cosine"] or (), strict=True))
+        nominees, around = [], []
+        for row in passages:
+            both = lexical[row["id"]], cosine.get(row["id"])
+            if row["item_id"] is not None:
+                nominees.append(Nominee._make((*row[:_NOMINEE_COLUMNS], *both)))
+            else:
+                around.append(Around._make((*(row[column] for column in _AROUND_COLUMNS), *both)))
         return Scored(nominees, around)
 
     async def opening(

@@ -126,13 +126,10 @@ order by items.distance, items.id
 limit :limit;
 
 -- score
--- Nominees of either leg with both scores; and, without an id, the messages before and after each: the scores of their
--- best passage, and how they end. Words and vectors are read by a list of ids, and joined afterwards: that is twice as
--- fast as a probe of both tables for every passage.
-with asked as materialized (
-    select :words::text::sparsevec as words, :vector::text::halfvec as vector
-),
-nominees as materialized (
+-- Nominees of either leg; without an item id, the messages before and after each; and, in a row without an id, the
+-- scores of them all. They are put together by the caller: the planner knows too little of how many there are, and
+-- without fresh statistics its joins of them take ten times as long as everything else.
+with nominees as materialized (
     select passages.id, passages.kind, passages.item_id, passages.part, passages.owner, passages.agent_id,
            passages.session_id, passages.position, passages.role, passages.speaker, passages.category,
            passages.metadata::text as metadata, passages.at, passages.text
@@ -140,8 +137,8 @@ nominees as materialized (
     where passages.namespace = :namespace and passages.id = any(:ids::bigint[])
 ),
 near as materialized (
-    select passages.id, passages.kind, passages.owner, passages.session_id, passages.position, passages.role,
-           passages.part, right(passages.text, 200) as ending
+    select beside.id, beside.kind, beside.part, beside.owner, beside.session_id, beside.position, beside.role,
+           beside.ending
     from (
         select distinct nominees.kind, nominees.owner, nominees.session_id,
                nominees.position + step.length as position
@@ -149,50 +146,45 @@ near as materialized (
         cross join unnest(array[-1, 1]) as step (length)
         where nominees.session_id is not null and nominees.position is not null
     ) as place
-    join passages on passages.namespace = :namespace and passages.session_id = place.session_id
-        and passages.position = place.position and passages.kind = place.kind and passages.owner = place.owner
-    -- What was said later is no part of an answer about the past.
-    where :until::timestamptz is null or passages.at <= :until
+    cross join lateral (
+        select passages.id, passages.kind, passages.part, passages.owner, passages.session_id, passages.position,
+               passages.role, right(passages.text, 200) as ending
+        from passages
+        where passages.namespace = :namespace and passages.session_id = place.session_id
+          and passages.position = place.position and passages.kind = place.kind and passages.owner = place.owner
+          -- What was said later is no part of an answer about the past.
+          and (:until::timestamptz is null or passages.at <= :until)
+        offset 0
+    ) as beside
 ),
-lexical as materialized (
-    select words.id, - (words.weights <#> asked.words) as score
-    from passage_words words
-    cross join asked
-    where words.namespace = :namespace
-      and words.id = any(array(select nominees.id from nominees union select near.id from near))
-),
-cosine as materialized (
-    select vectors.id, 1 - (vectors.embedding <=> asked.vector) as score
-    from passage_vectors vectors
-    cross join asked
-    where vectors.namespace = :namespace and vectors.model = :model
-      and vectors.id = any(array(select lexical.id from lexical))
+scored as materialized (
+    select array(select nominees.id from nominees union select near.id from near) as ids
 )
 select nominees.id, nominees.kind, nominees.item_id, nominees.part, nominees.owner, nominees.agent_id,
        nominees.session_id, nominees.position, nominees.role, nominees.speaker, nominees.category, nominees.metadata,
-       nominees.at, nominees.text, lexical.score as lexical, cosine.score as cosine
+       nominees.at, nominees.text, null::bigint[] as with_words, null::float8[] as lexical,
+       null::bigint[] as with_vector, null::float8[] as cosine
 from nominees
-join lexical on lexical.id = nominees.id
-left join cosine on cosine.id = nominees.id
 union all
-select null, best.kind, null, null, best.owner, null, best.session_id, best.position, best.role, null, null, null, null,
-       best.ending, best.lexical, best.cosine
+select near.id, near.kind, null, near.part, near.owner, null, near.session_id, near.position, near.role, null, null,
+       null, null, near.ending, null, null, null, null
+from near
+union all
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+       lexical.ids, lexical.scores, cosine.ids, cosine.scores
 from (
-    select distinct on (near.kind, near.owner, near.session_id, near.position)
-           near.kind, near.owner, near.session_id, near.position, near.role, lexical.score as lexical, cosine.score as cosine,
-           first_value(near.ending) over (
-               partition by near.kind, near.owner, near.session_id, near.position order by near.part desc
-           ) as ending
-    from near
-    join lexical on lexical.id = near.id
-    left join cosine on cosine.id = near.id
-    order by near.kind, near.owner, near.session_id, near.position,
-             coalesce(cosine.score, (
-                 select percentile_cont(0.5) within group (order by cosine.score)
-                 from nominees
-                 join cosine on cosine.id = nominees.id
-             ), 0) + :lexical_weight::float8 * lexical.score desc
-) as best;
+    select array_agg(words.id) as ids, array_agg(- (words.weights <#> :words::text::sparsevec)) as scores
+    from passage_words words
+    where words.namespace = :namespace and words.id = any((select scored.ids from scored)::bigint[])
+) as lexical
+cross join (
+    -- Vectors of another model, in the middle of a switch, are of another size.
+    select array_agg(vectors.id) as ids,
+           array_agg(case when vectors.model = :model then 1 - (vectors.embedding <=> :vector::text::halfvec) end)
+               as scores
+    from passage_vectors vectors
+    where vectors.namespace = :namespace and vectors.id = any((select scored.ids from scored)::bigint[])
+) as cosine;
 
 -- opening
 -- All that a recall reads before it looks for anything: the namespace's model and the index of its vectors, in how many
