@@ -10,9 +10,6 @@ from recollect.memory.index.giants import Giant, Giants
 from recollect.memory.index.search import Lexical, Meaning, Scope, Search
 from recollect.storage.database import MAX_NEAR, NEAR, Database
 
-# For each item wanted from a large owner, so many passages are looked at first.
-PASSAGES_EACH = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
@@ -57,8 +54,7 @@ class Nomination:
     async def by_meaning(self, namespace: str, scope: Scope, question: Meaning, items: int) -> list[int]:
         """One passage each of the nearest items, the nearest first.
 
-        An exact scan for most. An owner with an index has too many passages to sort them all by item: the nearest
-        passages are looked at first, and all of them only if a few long items crowd out the others.
+        An exact scan for most, an index for the largest owners.
         """
         async with self._database.searching(namespace) as db:
             giant = await self._giants.find(db, scope.owner, question.model) if scope.is_whole() else None
@@ -67,9 +63,10 @@ class Nomination:
         return await self.of_giant(namespace, giant, scope, question, items)
 
     async def of_giant(self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int) -> list[int]:
-        """The same for an owner that has an index."""
-        nearest, is_all = await self._among_nearest(namespace, giant, scope, question, items)
-        if is_all or len(nearest) >= items:
+        """The same for an owner that has an index; by a scan if a few long items crowd out the others in it."""
+        # The index knows no kinds.
+        nearest = await self._in_index(namespace, giant, question, items) if scope.kinds is None else []
+        if len(nearest) >= items:
             return nearest
         async with self._database.searching(namespace) as db:
             return await self._search.by_meaning(db, scope, question, items)
@@ -82,17 +79,10 @@ class Nomination:
             return asked, []
         return asked, await self.by_meaning(namespace, scope, asked.meaning, limit)
 
-    async def _among_nearest(
-        self, namespace: str, giant: Giant, scope: Scope, question: Meaning, items: int
-    ) -> tuple[list[int], bool]:
-        """The items of the nearest passages, and whether no passage was left out."""
-        # The index knows no kinds.
-        if scope.kinds is not None:
-            async with self._database.searching(namespace) as db:
-                return await self._search.by_meaning_among(db, scope, question, items, PASSAGES_EACH * items)
+    async def _in_index(self, namespace: str, giant: Giant, question: Meaning, items: int) -> list[int]:
         nearest: list[int] = []
         for passages in (NEAR, MAX_NEAR):
             if len(nearest) < items <= passages:
                 async with self._database.searching(namespace, passages) as db:
                     nearest = await self._giants.nearest(db, giant, question.vector, items, passages)
-        return nearest, False
+        return nearest

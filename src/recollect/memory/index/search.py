@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from recollect.language import bm25
 from recollect.storage.database import Statements
@@ -16,6 +16,9 @@ MAX_PENDING = 10_000
 # Candidates that the rarest words may bring; more frequent words only add to their scores.
 MAX_CANDIDATES = 20_000
 
+# For each item wanted, so many passages are looked at first: to sort all of an owner's by item takes longer.
+PASSAGES_EACH = 3
+
 # What stands in the place of a model that is not there: Citus refuses an outer join on a null.
 NO_MODEL = ""
 
@@ -23,9 +26,12 @@ NO_MODEL = ""
 class _Sql(Queries, file="search.sql"):
     frequencies: Query
     by_words: Query
+    by_words_among: Query
+    by_words_filtered: Query
     by_words_in_scope: Query
     by_meaning: Query
     by_meaning_among: Query
+    by_meaning_filtered: Query
     by_meaning_in_scope: Query
     score: Query
     opening: Query
@@ -55,6 +61,14 @@ class Scope:
     def is_whole(self) -> bool:
         """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
         return all(value in (None, ()) for name, value in self.values().items() if name not in ("owner", "kinds"))
+
+    def is_small(self) -> bool:
+        """Whether it can be scored whole: one session or one agent."""
+        return self.session_id is not None or self.agent_id is not None
+
+    def filters(self) -> dict[str, object]:
+        """The values of a scope that is not small."""
+        return {name: value for name, value in self.values().items() if name not in ("agent_id", "session_id")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,56 +186,28 @@ class Search:
         """So many items that share words with the question, the best first, each by its best passage."""
         if not question.keys:
             return []
-        if scope.is_whole():
-            rows = await db.all(
-                _Sql.by_words,
-                keys=question.keys,
-                vector=question.vector,
-                kinds=scope.kinds,
-                limit=limit,
-                owner=scope.owner,
-            )
-        else:
-            # One session or agent is small enough to score all of it; a time or a category is not.
-            keys = None if scope.agent_id or scope.session_id else question.keys
-            rows = await db.all(
-                _Sql.by_words_in_scope, keys=keys, vector=question.vector, limit=limit, **scope.values()
-            )
-        return [row["id"] for row in rows]
+        if scope.is_small():
+            rows = await db.all(_Sql.by_words_in_scope, vector=question.vector, limit=limit, **scope.values())
+            return _ids(rows)
+        values = {"keys": question.keys, "vector": question.vector, "limit": limit}
+        if not scope.is_whole():
+            return _ids(await db.all(_Sql.by_words_filtered, **values, **scope.filters()))
+        values |= {"kinds": scope.kinds, "owner": scope.owner}
+        passages = PASSAGES_EACH * limit
+        rows = await db.all(_Sql.by_words_among, **values, passages=passages)
+        return _ids(rows if _enough(rows, limit, passages) else await db.all(_Sql.by_words, **values))
 
     async def by_meaning(self, db: Statements, scope: Scope, question: Meaning, limit: int) -> list[int]:
         """So many items nearest to the question's vector, the nearest first, each by its nearest passage."""
-        if scope.is_whole():
-            rows = await db.all(
-                _Sql.by_meaning,
-                vector=question.vector,
-                model=question.model,
-                kinds=scope.kinds,
-                limit=limit,
-                owner=scope.owner,
-            )
-        else:
-            values = {"vector": question.vector, "model": question.model, "limit": limit}
-            rows = await db.all(_Sql.by_meaning_in_scope, **values, **scope.values())
-        return [row["id"] for row in rows]
-
-    async def by_meaning_among(
-        self, db: Statements, scope: Scope, question: Meaning, limit: int, passages: int
-    ) -> tuple[list[int], bool]:
-        """The same for a whole owner or namespace, among so many of its passages: fewer items if some have many.
-
-        And whether those were all the passages there are.
-        """
-        rows = await db.all(
-            _Sql.by_meaning_among,
-            vector=question.vector,
-            model=question.model,
-            kinds=scope.kinds,
-            limit=limit,
-            owner=scope.owner,
-            passages=passages,
-        )
-        return [row["id"] for row in rows], not rows or rows[0]["passages"] < passages
+        values = {"vector": question.vector, "model": question.model, "limit": limit}
+        if scope.is_small():
+            return _ids(await db.all(_Sql.by_meaning_in_scope, **values, **scope.values()))
+        if not scope.is_whole():
+            return _ids(await db.all(_Sql.by_meaning_filtered, **values, **scope.filters()))
+        values |= {"kinds": scope.kinds, "owner": scope.owner}
+        passages = PASSAGES_EACH * limit
+        rows = await db.all(_Sql.by_meaning_among, **values, passages=passages)
+        return _ids(rows if _enough(rows, limit, passages) else await db.all(_Sql.by_meaning, **values))
 
     async def score(
         self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None, *, until: datetime | None
@@ -262,6 +248,15 @@ class Search:
     async def waiting_items(self, db: Statements, kind: str) -> int:
         """How many items of a kind that has no owners are not embedded yet, up to a bound."""
         return int((await db.one(_Sql.waiting_items, kind=kind, max_pending=MAX_PENDING))["waiting"])
+
+
+def _ids(rows: Sequence[Any]) -> list[int]:
+    return [row["id"] for row in rows]
+
+
+def _enough(rows: Sequence[Any], limit: int, passages: int) -> bool:
+    """Whether so many passages had the items that are wanted: not if a few long items crowd out the others."""
+    return len(rows) >= limit or not rows or rows[0]["passages"] < passages
 
 
 def _dimensions(variants_of_words: Sequence[Sequence[str]]) -> list[int]:

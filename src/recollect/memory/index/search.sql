@@ -23,8 +23,66 @@ join passages
     on passages.namespace = :namespace and passages.id = best.id and (:owner::text is null or passages.owner = :owner)
 order by best.distance, best.id;
 
+-- by_words_among
+-- The same among the best passages only, which spares sorting all of them by item; and how many there were of them.
+select passages.id, best.passages
+from (
+    select items.id, items.distance, items.passages
+    from (
+        select distinct on (near.item) near.id, near.distance, count(*) over () as passages
+        from (
+            select words.id, coalesce(words.head, words.id) as item,
+                   words.weights <#> :vector::text::sparsevec as distance
+            from passage_words words
+            where words.namespace = :namespace and words.keys && :keys::bigint[]
+              and (:kinds::text[] is null or words.kind = any(:kinds))
+            order by distance, words.id
+            limit :passages
+        ) as near
+        order by near.item, near.distance, near.id
+    ) as items
+    order by items.distance, items.id
+    limit :limit
+) as best
+join passages
+    on passages.namespace = :namespace and passages.id = best.id and (:owner::text is null or passages.owner = :owner)
+order by best.distance, best.id;
+
+-- by_words_filtered
+-- The best items of an owner or namespace that pass some filters. They are looked at from the best down, until there
+-- are enough: what a filter asks of an item holds for all its passages.
+select passes.id
+from (
+    select best.id, best.distance
+    from (
+        select distinct on (coalesce(words.head, words.id))
+               words.id, words.weights <#> :vector::text::sparsevec as distance
+        from passage_words words
+        where words.namespace = :namespace and words.keys && :keys::bigint[]
+          and (:kinds::text[] is null or words.kind = any(:kinds))
+        order by coalesce(words.head, words.id), distance, words.id
+    ) as best
+    order by best.distance, best.id
+) as items
+cross join lateral (
+        select passages.id
+        from passages
+        where passages.namespace = :namespace and passages.id = items.id
+          and (:owner::text is null or passages.owner = :owner)
+          and (:exclude_session::text is null or passages.session_id is distinct from :exclude_session)
+          and (:roles::text[] is null or passages.role = any(:roles))
+          and (:categories::text[] is null or passages.category = any(:categories))
+          and (:since::timestamptz is null or passages.at >= :since)
+          and (:until::timestamptz is null or passages.at <= :until)
+          and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
+          and (:realm::text is null or passages.realm = :realm)
+        offset 0
+) as passes
+order by items.distance, items.id
+limit :limit;
+
 -- by_words_in_scope
--- The same of a narrower scope.
+-- The best items of one session or agent, all of which are scored.
 select items.id
 from (
     select distinct on (coalesce(words.head, words.id))
@@ -32,7 +90,6 @@ from (
     from passage_words words
     join passages on passages.namespace = :namespace and passages.id = words.id
     where words.namespace = :namespace
-      and (:keys::bigint[] is null or words.keys && :keys)
       and (:kinds::text[] is null or passages.kind = any(:kinds))
       and (:owner::text is null or passages.owner = :owner)
       and (:agent_id::text is null or passages.agent_id = :agent_id)
@@ -98,8 +155,42 @@ from (
 join passages on passages.namespace = :namespace and passages.id = best.id
 order by best.distance, best.id;
 
+-- by_meaning_filtered
+-- The nearest items of an owner or namespace that pass some filters, looked at from the nearest on.
+select passes.id
+from (
+    select nearest.id, nearest.distance
+    from (
+        select distinct on (coalesce(vectors.head, vectors.id))
+               vectors.id, vectors.embedding <=> :vector::text::halfvec as distance
+        from passage_vectors vectors
+        where vectors.namespace = :namespace
+          and vectors.model = :model
+          and (:kinds::text[] is null or vectors.kind = any(:kinds))
+          and (:owner::text is null or vectors.owner = :owner)
+        order by coalesce(vectors.head, vectors.id), distance, vectors.id
+    ) as nearest
+    order by nearest.distance, nearest.id
+) as items
+cross join lateral (
+        select passages.id
+        from passages
+        where passages.namespace = :namespace and passages.id = items.id
+          and (:owner::text is null or passages.owner = :owner)
+          and (:exclude_session::text is null or passages.session_id is distinct from :exclude_session)
+          and (:roles::text[] is null or passages.role = any(:roles))
+          and (:categories::text[] is null or passages.category = any(:categories))
+          and (:since::timestamptz is null or passages.at >= :since)
+          and (:until::timestamptz is null or passages.at <= :until)
+          and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
+          and (:realm::text is null or passages.realm = :realm)
+        offset 0
+) as passes
+order by items.distance, items.id
+limit :limit;
+
 -- by_meaning_in_scope
--- The nearest items of a narrower scope, by an exact scan of it.
+-- The nearest items of one session or agent, by an exact scan of it.
 select items.id
 from (
     select distinct on (coalesce(vectors.head, vectors.id))
