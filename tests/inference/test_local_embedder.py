@@ -319,9 +319,32 @@ async def test_documents_are_embedded_on_several_cores_at_once(
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", Meeting)
     monkeypatch.setattr(cores, "at_once", lambda: 2)
+    monkeypatch.setattr(cores, "requests_come_in", lambda: False)  # other tests may have asked a moment ago
     several = located_at(Path(shutil.copy(wheel_file, tmp_path / "model.onnx")))
     assert len(await several.embed_documents([PASSAGE] * 8)) == 8
     several.close()
+
+
+async def test_while_requests_come_in_documents_get_one_core(
+    fresh: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, running, most = fresh._loaded(), list[None](), list[int]()
+    run = network.vectors
+
+    def requested(batch: Any) -> Any:
+        cores.note_request()
+        running.append(None)
+        most.append(len(running))
+        found = run(batch)
+        running.pop()
+        return found
+
+    monkeypatch.setattr(network, "vectors", requested)
+    monkeypatch.setattr(cores, "_BUSY_SECONDS", 60.0)
+    cores.note_request()
+    assert len(await fresh.embed_documents([PASSAGE] * 8)) == 8
+    assert len(most) > 1
+    assert max(most) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux knows a priority of one thread")

@@ -68,6 +68,7 @@ class Indexer:
 
     def wake(self) -> None:
         """Something was written."""
+        cores.note_request()
         self._work.set()
 
     async def round(self) -> int:

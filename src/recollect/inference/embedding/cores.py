@@ -1,8 +1,9 @@
-"""How many documents to embed at once: on every core that this process may use, and behind whatever else wants one."""
+"""How many documents to embed at once: on every core that would be idle, and behind whatever else wants one."""
 
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -12,6 +13,11 @@ MAX_AT_ONCE = 8
 
 # A quarter of a core that others want, too.
 _NICENESS = 5
+
+# A process that was asked for something so recently will be asked again.
+_BUSY_SECONDS = 0.05
+
+_last_request = float("-inf")
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
@@ -26,6 +32,17 @@ def at_once() -> int:
         quota, period = _QUOTA.read_text().split()
         cores = min(cores, ceil(int(quota) / int(period)))
     return max(1, min(cores, MAX_AT_ONCE))
+
+
+def note_request() -> None:
+    """Somebody waits for this process: for a write, or for an answer."""
+    global _last_request
+    _last_request = time.monotonic()
+
+
+def requests_come_in() -> bool:
+    """Whether cores are wanted for them: then documents get one only, because niceness alone does not free another."""
+    return time.monotonic() - _last_request < _BUSY_SECONDS
 
 
 def yield_to_others() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -25,6 +25,9 @@ THREADS = 1
 # Tokens in one run of the network, padding included. More is no faster on a CPU, and this bounds onnxruntime's arena,
 # which never shrinks (without the arena, runs of long texts are up to three times slower).
 TOKENS_PER_RUN = 512
+
+# Requests end without telling.
+LOOK_AGAIN_SECONDS = 0.02
 
 # Longer than a run of the network takes, or loading it.
 CLOSE_SECONDS = 1.0
@@ -46,7 +49,8 @@ class LocalEmbedder:
         self._threads = threads
         self._network: Network | None = None
         self._at_once = cores.at_once()
-        self._callers = 0
+        self._running = 0
+        self._released: asyncio.Event | None = None
         self._documents = ThreadPoolExecutor(self._at_once, "recollect-embed-documents", cores.yield_to_others)
         self._questions = ThreadPoolExecutor(1, "recollect-embed-questions")
         self._closed = False
@@ -88,18 +92,16 @@ class LocalEmbedder:
             while runs:
                 run = runs.pop()
                 batch = [encoded[position] for position in run]
-                vectors.update(zip(run, await self._in(self._documents, partial(self._vectors, batch)), strict=True))
+                async with self._idle_core():
+                    found = await self._in(self._documents, partial(self._vectors, batch))
+                vectors.update(zip(run, found, strict=True))
 
-        # Callers share the threads: none waits behind all the runs of another.
-        self._callers += 1
-        try:
-            async with tasks.beside(*(work_off() for _ in range(max(1, self._at_once // self._callers)))) as working:
-                await asyncio.gather(*working)
-        finally:
-            self._callers -= 1
+        async with tasks.beside(*(work_off() for _ in range(self._at_once))) as working:
+            await asyncio.gather(*working)
         return [vectors[position] for position in range(len(texts))]
 
     async def embed_query(self, text: str) -> Vector:
+        cores.note_request()
         asked = self._model.usage.query_prefix + text
         return (await self._in(self._questions, lambda: self._vectors(self._encode([asked]))))[0]
 
@@ -125,6 +127,21 @@ class LocalEmbedder:
     def _join(self) -> None:
         self._documents.shutdown()
         self._questions.shutdown()
+
+    @asynccontextmanager
+    async def _idle_core(self) -> AsyncIterator[None]:
+        """Wait for one: none but the first is idle while requests come in."""
+        while self._running >= (1 if cores.requests_come_in() else self._at_once):
+            self._released = self._released or asyncio.Event()
+            await tasks.set_within(LOOK_AGAIN_SECONDS, self._released)
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if self._released is not None:
+                self._released.set()
+                self._released = None
 
     async def _in(self, worker: Executor, work: Callable[[], _Result]) -> _Result:
         self._check_open()
