@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from numbers import Real
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -228,6 +228,26 @@ def optional_utc(value: datetime | None, name: str) -> datetime | None:
     return None if value is None else utc(value, name)
 
 
+def past(value: datetime | None, name: str) -> datetime | None:
+    """A moment that may be asked about: none that is still to come, but for clocks that disagree a little."""
+    if value is None:
+        return None
+    moment = utc(value, name)
+    if moment > datetime.now(UTC) + _CLOCKS_DIFFER:
+        raise Invalid(f"{name} {moment.isoformat()} is in the future: pass a moment in the past, or omit it for now")
+    return moment
+
+
+def future(value: datetime | None, name: str) -> datetime | None:
+    """A moment that is still to come."""
+    if value is None:
+        return None
+    moment = utc(value, name)
+    if moment <= datetime.now(UTC):
+        raise Invalid(f"{name} {moment.isoformat()} is in the past: pass a moment in the future")
+    return moment
+
+
 def time_range(
     start: datetime, end: datetime, names: tuple[str, str] = ("start_date", "end_date")
 ) -> tuple[datetime, datetime]:
@@ -238,6 +258,7 @@ def time_range(
     return first, last
 
 
+_CLOCKS_DIFFER = timedelta(minutes=1)
 _LARGEST_FLOAT32 = 3.4028234e38
 _SHORTEST_VECTOR, _LONGEST_VECTOR = 1e-18, 1e18
 _ALL_ZEROS = "[" + ",".join(["0.0"] * EMBEDDING_DIMENSIONS) + "]"

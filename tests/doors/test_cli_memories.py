@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.long_term.memory_requests import Options
 from recollect.memory.memories import MemoryScope
 from recollect.tasks import in_thread
 from tests.commands import recollect
@@ -23,9 +24,8 @@ def memories(*arguments: str) -> "subprocess.CompletedProcess[str]":
 async def test_a_superseded_memory_is_brought_back_by_a_command(engine: Engine, namespace: str) -> None:
     ann = MemoryScope(user_id="ann")
     old = (await engine.memories.add(namespace, "Ann lives in Berlin.", "fact", ann)).memory
-    new = (await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann)).memory
-    async with engine.database.transaction(namespace) as tx:
-        await engine.memories._supersede(tx, [old], new)
+    replacing = Options(supersedes=[str(old.id)])
+    await engine.memories.add(namespace, "Ann lives in Lisbon.", "fact", ann, options=replacing)
     undone = await in_thread(memories, "undo", str(old.id))
     assert (undone.returncode, undone.stdout) == (0, "Restored: Ann lives in Berlin.\n")
     listed = (await in_thread(memories, "list", "--user", "ann")).stdout

@@ -22,7 +22,7 @@ from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.registry import KINDS
-from recollect.flows.long_term.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.index.search import Scope
@@ -94,13 +94,11 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
         namespace, "Ann likes tea", "preference", MemoryScope("ann", "agent"), {"a": [1]}
     )
     await engine.memories.update(namespace, str(memory.memory.id), Change("Ann likes coffee"))
-    old = await engine.memories.add(namespace, "Ann lives in Rome", "fact", MemoryScope("ann"))
+    await engine.memories.add(namespace, "Ann lives in Rome", "fact", MemoryScope("ann"), options=Options(key="home"))
+    paris = Options(key="home", pinned=True, valid_from=datetime(2024, 1, 1, tzinfo=UTC), sources=["document:1"])
+    await engine.memories.add(namespace, "Ann lives in Paris", "fact", MemoryScope("ann"), options=paris)
     gone = await engine.memories.add(namespace, "Ann is asleep", "fact", MemoryScope("ann"))
     await engine.memories.delete(namespace, str(gone.memory.id))
-    async with engine.database.transaction(namespace) as tx:
-        capability = engine.memories._memories
-        await capability.supersede(tx, old.memory, (await capability.find(tx, [memory.memory.id]))[memory.memory.id])
-        await engine.capabilities.passages.remove_items(tx, "memory", [str(old.memory.id)])
     owner = Owner(namespace, "ann", "app", "project")
     await engine.gateway.put_resource(owner, "file:///a", "How to reef a sail", "Sailing", {"pages": 3})
     await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])

@@ -1,6 +1,7 @@
 """The proof that forgetting forgets: every table is searched for what a user said, and compared for what others did."""
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
@@ -9,13 +10,13 @@ from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
-from recollect.flows.long_term.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.language import bm25, words
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
 from recollect.memory.log import NewMessage
-from recollect.memory.memories import Draft, Identity, Memories, MemoryScope
+from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index
 from recollect.storage.sql import Query
@@ -188,17 +189,9 @@ async def plant_memories(engine: Engine, namespace: str) -> None:
         await engine.memories.update(namespace, str(kept.id), Change(f"{SENTENCE} Always."))
         gone = (await engine.memories.add(namespace, f"{SENTENCE} Never.", "fact", holder)).memory
         await engine.memories.delete(namespace, str(gone.id))
-    memories = Memories()
-    async with engine.database.transaction(namespace) as tx:
-        old, new = [
-            await memories.add(
-                tx, Draft(MemoryScope(PERSON), "fact", text, {}, Identity(text.encode()), Identity(text.encode()))
-            )
-            for text in (f"{SENTENCE} Once.", f"{SENTENCE} Twice.")
-        ]
-        assert old is not None
-        assert new is not None
-        await memories.supersede(tx, old, new)
+    for number in ("Once.", "Twice."):
+        keyed = Options(key=SENTENCE[:40], valid_from=datetime(2024, 1, 1, tzinfo=UTC), sources=["document:none"])
+        await engine.memories.add(namespace, f"{SENTENCE} {number}", "fact", MemoryScope(PERSON), options=keyed)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -220,6 +213,7 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "judge_scores",
         "memories",
         "memory_history",
+        "memory_versions",
         "messages",
         "passages",
         "resources",
@@ -242,6 +236,7 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "judge_scores": 1,
         "memories": 5,
         "memory_history": 15,
+        "memory_versions": 4,
         "messages": 9,
         "resources": 1,
         "sessions": 2,

@@ -11,7 +11,7 @@ from recollect.flows.forgetting import counts as forget_counts
 from recollect.flows.forgetting import forget, removal
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
-from recollect.flows.long_term.memory_requests import Change
+from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
@@ -154,22 +154,21 @@ async def test_working_memory_is_forgotten_by_id_without_a_trace_in_the_archive(
 
 async def test_what_superseded_a_memory_is_not_in_its_history(engine: Engine, namespace: str) -> None:
     old, new = [
-        (await engine.memories.add(namespace, text, "fact", MemoryScope(user_id="ann"))).memory
+        (
+            await engine.memories.add(namespace, text, "fact", MemoryScope(user_id="ann"), options=Options(key="home"))
+        ).memory
         for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
     ]
-    async with engine.database.transaction(namespace) as tx:
-        await engine.capabilities.memories.supersede(tx, old, new)
+    assert (await engine.memories.get(namespace, str(old.id))).superseded_by == new.id
     await engine.forget.item(namespace, f"memory:{new.id}")
     assert "Lisbon" not in str(await everything(engine, namespace))
 
 
 async def test_a_superseded_memory_without_a_history_is_its_users_all_the_same(engine: Engine, namespace: str) -> None:
-    old, new = [
-        (await engine.memories.add(namespace, text, "fact", MemoryScope(user_id="ann", session_id="talk"))).memory
-        for text in ("Ann lives in Berlin.", "Ann lives in Lisbon.")
-    ]
+    talk = MemoryScope(user_id="ann", session_id="talk")
+    for text in ("Ann lives in Berlin.", "Ann lives in Lisbon."):
+        await engine.memories.add(namespace, text, "fact", talk, options=Options(key="home"))
     async with engine.database.transaction(namespace) as tx:
-        await engine.capabilities.memories.supersede(tx, old, new)
         await tx.all(NO_HISTORY)
     assert (await engine.forget.count(namespace, Target(SESSION, "talk"))).rows["memories"] == 2
     assert (await engine.forget.forget(namespace, ANN)).rows["memories"] == 2

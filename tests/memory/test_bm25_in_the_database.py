@@ -46,7 +46,7 @@ async def test_scores_and_order_equal_the_reference(engine: Engine, namespace: s
             async with engine.database.searching(namespace) as db:
                 lexical = await search.lexical(db, owner, variants)
                 ids = await search.by_words(db, Scope(owner=owner), lexical, 100)
-                scored = {n.id: n for n in (await search.score(db, ids, lexical, None, until=None)).nominees}
+                scored = {n.id: n for n in (await search.score(db, ids, lexical, None, Scope())).nominees}
             assert len(ids) == sum(score > 0 for score in expected.values())
             for passage_id in ids:
                 assert scored[passage_id].lexical == pytest.approx(expected[scored[passage_id].text], rel=1e-5)

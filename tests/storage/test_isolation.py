@@ -11,6 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
+from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
@@ -63,7 +64,8 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
-    await engine.memories.add(namespace, "a secret to remember", "fact", MemoryScope("user"))
+    for text in ("a secret to remember", "another secret to remember"):
+        await engine.memories.add(namespace, text, "fact", MemoryScope("user"), options=Options(key="secret"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
     await engine.windows.add(

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -15,12 +15,20 @@ from recollect.storage.sql import Queries, Query
 
 
 class _Sql(Queries, file="memories.sql"):
+    moment: Query
     add: Query
     same: Query
+    take_slot: Query
+    in_slot: Query
     find: Query
+    find_as_of: Query
     lock: Query
     replaced_by: Query
     newest: Query
+    newest_as_of: Query
+    keep_version: Query
+    versions: Query
+    expired: Query
     change: Query
     supersede: Query
     remove: Query
@@ -39,6 +47,9 @@ class _Sql(Queries, file="memories.sql"):
     page_memory_history: Query
     restore_memory_history: Query
     compare_memory_history: Query
+    page_memory_versions: Query
+    restore_memory_versions: Query
+    compare_memory_versions: Query
 
 
 RECORD = Record(
@@ -58,11 +69,18 @@ HISTORY_RECORD = Record(
     _Sql.restore_memory_history,
     _Sql.compare_memory_history,
 )
-
+VERSION_RECORD = Record(
+    "memory_version",
+    "memory_versions",
+    ("memory_id", "number"),
+    _Sql.page_memory_versions,
+    _Sql.restore_memory_versions,
+    _Sql.compare_memory_versions,
+)
 
 CATEGORIES = ("semantic", "episodic", "fact", "preference")
 
-EVENTS = ("create", "update", "delete", "supersede", "undo")
+EVENTS = ("create", "update", "delete", "supersede", "undo", "expire")
 """What a history tells of."""
 
 
@@ -89,8 +107,25 @@ class StoredMemory:
     superseded_by: UUID | None
     created_at: datetime
     updated_at: datetime | None
-    position: int | None = None
+    position: int | None
     """Its place in its session; None without one, and for memories that are older than places."""
+    since: datetime
+    """Since when it has been in force as it is: stored, changed or brought back; for one out of force, since when."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    """When it is true in the world, as far as the caller said."""
+    key: str | None = None
+    """In its scope, no other memory in force has it."""
+    expires_at: datetime | None = None
+    pinned: bool = False
+    sources: tuple[str, ...] = ()
+    """What it was made from, such as `message:ID`."""
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """A row of its columns, which may be followed by others."""
+        names = [each.name for each in fields(cls)]
+        return cls(**dict(zip(names, row, strict=False)) | {"sources": tuple(row["sources"])})
 
     @property
     def scope(self) -> MemoryScope:
@@ -116,6 +151,8 @@ class HistoryEntry:
     old_memory: str | None
     new_memory: str | None
     at: datetime
+    detail: dict[str, Any] | None
+    """Why and by what: the successor, and where a language model decided, its name and what it saw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +168,29 @@ class Identity:
         return cls(hashlib.sha256(json.dumps(parts).encode()).digest())
 
 
+def slot_of(scope: MemoryScope, key: str | None) -> bytes | None:
+    """The one place that a key has in a scope."""
+    if key is None:
+        return None
+    parts = [scope.user_id, scope.agent_id, scope.session_id, key]
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain."""
+    """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain.
+
+    `as_of` asks for what was in force then, `valid_at` for what is true then in the world.
+    """
 
     categories: tuple[str, ...] | None = None
     metadata: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    key: str | None = None
+    pinned: bool | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +205,29 @@ class Draft:
     origin: Identity
     at: datetime | None = None
     """When it was said; None for now."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    key: str | None = None
+    expires_at: datetime | None = None
+    pinned: bool = False
+    sources: tuple[str, ...] = ()
+    detail: dict[str, Any] | None = None
+    """What its history tells of how it came about."""
 
 
 class Memories:
     """Stores memories and their history; finding them by what they say is the work of passages."""
 
-    async def add(self, tx: Transaction, draft: Draft) -> StoredMemory | None:
-        """Store one memory; None if one in force says the same, or came from the same words."""
+    async def moment(self, tx: Transaction, touched: Sequence[StoredMemory] = ()) -> datetime:
+        """The time of what a transaction does to the memories that it holds: never before their last change."""
+        moment: datetime = (await tx.one(_Sql.moment, ids=[memory.id for memory in touched]))["moment"]
+        return moment
+
+    async def add(self, tx: Transaction, draft: Draft, moment: datetime) -> StoredMemory | None:
+        """Store one memory; None if one in force says the same, or came from the same words.
+
+        Another one may still have its key: see take_slot.
+        """
         scope = draft.scope
         row = await tx.first(
             _Sql.add,
@@ -173,88 +241,149 @@ class Memories:
             identity=draft.identity.digest,
             origin=draft.origin.digest,
             at=draft.at,
+            moment=moment,
+            valid_from=draft.valid_from,
+            valid_until=draft.valid_until,
+            key=draft.key,
+            expires_at=draft.expires_at,
+            pinned=draft.pinned,
+            sources=list(draft.sources),
         )
         if row is None:
             return None
-        await self._record(tx, row["id"], scope, "create", None, draft.text)
-        return StoredMemory(*row)
+        await self._record(tx, row["id"], scope, "create", None, draft.text, moment, draft.detail)
+        return StoredMemory.of(row)
 
     async def same(self, db: Statements, identity: Identity, origin: Identity) -> StoredMemory | None:
         """The memory in force that says the same, or came from the same words."""
         row = await db.first(_Sql.same, identity=identity.digest, origin=origin.digest)
-        return None if row is None else StoredMemory(*row)
+        return None if row is None else StoredMemory.of(row)
 
-    async def find(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
-        """Those of some memories that exist, by id; superseded ones, too."""
-        return {row["id"]: StoredMemory(*row) for row in await db.all(_Sql.find, ids=list(ids))}
+    async def take_slot(self, tx: Transaction, memory: StoredMemory) -> None:
+        """Make a new memory the one that has its key; raises Duplicate if another has it in this moment."""
+        if memory.key is not None:
+            await tx.all(_Sql.take_slot, id=memory.id, slot=slot_of(memory.scope, memory.key))
+
+    async def in_slot(self, tx: Transaction, scope: MemoryScope, key: str) -> StoredMemory | None:
+        """The memory in force that has a key in a scope, locked until this transaction ends."""
+        row = await tx.first(_Sql.in_slot, slot=slot_of(scope, key))
+        return None if row is None else StoredMemory.of(row)
+
+    async def find(
+        self, db: Statements, ids: Sequence[UUID], as_of: datetime | None = None
+    ) -> dict[UUID, StoredMemory]:
+        """Those of some memories that exist, by id; superseded ones, too. With `as_of`, as they were then."""
+        if as_of is None:
+            rows = await db.all(_Sql.find, ids=list(ids))
+        else:
+            rows = await db.all(_Sql.find_as_of, ids=list(ids), as_of=as_of)
+        return {row["id"]: StoredMemory.of(row) for row in rows}
 
     async def lock(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
         """The same, locked against changes until this transaction ends."""
-        return {row["id"]: StoredMemory(*row) for row in await tx.all(_Sql.lock, ids=list(ids))}
+        return {row["id"]: StoredMemory.of(row) for row in await tx.all(_Sql.lock, ids=list(ids))}
 
     async def replaced_by(self, db: Statements, memory_id: UUID) -> list[StoredMemory]:
         """What a memory superseded."""
-        return [StoredMemory(*row) for row in await db.all(_Sql.replaced_by, memory_id=memory_id)]
+        return [StoredMemory.of(row) for row in await db.all(_Sql.replaced_by, memory_id=memory_id)]
 
     async def newest(
         self, db: Statements, scope: MemoryScope, chosen: Filter, limit: int, behind: Place | None
     ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the scope means anybody."""
-        rows = await db.all(
-            _Sql.newest,
-            user_id=scope.user_id,
-            agent_id=scope.agent_id,
-            session_id=scope.session_id,
-            behind_time=behind and behind.created_at,
-            behind_id=behind and behind.id,
-            limit=limit,
-            categories=chosen.categories,
-            metadata=chosen.metadata,
-            since=chosen.since,
-            until=chosen.until,
-        )
-        return [StoredMemory(*row) for row in rows]
+        values: dict[str, object] = {
+            "user_id": scope.user_id,
+            "agent_id": scope.agent_id,
+            "session_id": scope.session_id,
+            "behind_time": behind and behind.created_at,
+            "behind_id": behind and behind.id,
+            "limit": limit,
+            "categories": chosen.categories,
+            "metadata": chosen.metadata,
+            "since": chosen.since,
+            "until": chosen.until,
+            "key": chosen.key,
+            "pinned": chosen.pinned,
+            "valid_at": chosen.valid_at,
+        }
+        if chosen.as_of is None:
+            rows = await db.all(_Sql.newest, **values)
+        else:
+            rows = await db.all(_Sql.newest_as_of, **values, as_of=chosen.as_of)
+        return [StoredMemory.of(row) for row in rows]
 
     async def change(
-        self, tx: Transaction, memory: StoredMemory, new: StoredMemory, gist: str | None = None
+        self, tx: Transaction, memory: StoredMemory, new: StoredMemory, moment: datetime, gist: str | None = None
     ) -> StoredMemory:
-        """Give a memory that this transaction holds the text, category and metadata of another.
+        """Make a memory that this transaction holds like another; what it was is kept as a version.
 
         The gist is wanted where text or category change.
         """
         identity = None if gist is None else Identity.of(memory.scope, new.category, gist).digest
+        await self._keep(tx, memory, moment)
         row = await tx.one(
-            _Sql.change, id=memory.id, text=new.text, category=new.category, metadata=new.metadata, identity=identity
+            _Sql.change,
+            id=memory.id,
+            text=new.text,
+            category=new.category,
+            metadata=new.metadata,
+            identity=identity,
+            valid_from=new.valid_from,
+            valid_until=new.valid_until,
+            key=new.key,
+            slot=slot_of(memory.scope, new.key),
+            expires_at=new.expires_at,
+            pinned=new.pinned,
+            moment=moment,
         )
-        await self._record(tx, memory.id, memory.scope, "update", memory.text, new.text)
-        return StoredMemory(*row)
+        await self._record(tx, memory.id, memory.scope, "update", memory.text, new.text, moment)
+        return StoredMemory.of(row)
 
-    async def supersede(self, tx: Transaction, old: StoredMemory, new: StoredMemory) -> None:
+    async def supersede(
+        self, tx: Transaction, old: StoredMemory, new: StoredMemory, moment: datetime, detail: Mapping[str, Any]
+    ) -> None:
         """Take a memory that this transaction holds out of force, because a newer one says otherwise.
 
         What that one says stands in its own history only: else it would outlive being forgotten here.
         """
-        await tx.one(_Sql.supersede, id=old.id, successor=new.id)
-        await self._record(tx, old.id, old.scope, "supersede", old.text, None)
+        await self._keep(tx, old, moment, new.id)
+        await tx.one(_Sql.supersede, id=old.id, successor=new.id, moment=moment)
+        told = {"superseded_by": str(new.id), **detail}
+        await self._record(tx, old.id, old.scope, "supersede", old.text, None, moment, told)
 
-    async def reinstate(self, tx: Transaction, memory: StoredMemory) -> StoredMemory:
+    async def reinstate(self, tx: Transaction, memory: StoredMemory, moment: datetime) -> StoredMemory:
         """Bring a memory that this transaction holds back into force."""
-        row = await tx.one(_Sql.supersede, id=memory.id, successor=None)
-        await self._record(tx, memory.id, memory.scope, "undo", None, memory.text)
-        return StoredMemory(*row)
+        row = await tx.one(_Sql.supersede, id=memory.id, successor=None, moment=moment)
+        await self._record(tx, memory.id, memory.scope, "undo", None, memory.text, moment)
+        return StoredMemory.of(row)
 
-    async def remove(self, tx: Transaction, memory_id: UUID) -> bool:
+    async def remove(self, tx: Transaction, memory_id: UUID, event: str = "delete") -> bool:
         """Delete one memory; False if there is none. Its history stays, without what the memory said."""
         row = await tx.first(_Sql.remove, memory_id=memory_id)
         if row is None:
             return False
         await tx.all(_Sql.blank_history, memory_id=memory_id)
-        await self._record(tx, memory_id, MemoryScope(*row), "delete", None, None)
+        await self._record(tx, memory_id, MemoryScope(*row), event, None, None)
         return True
+
+    async def versions(self, db: Statements, ids: Sequence[UUID]) -> list[str]:
+        """The past versions of some memories, as their passages name them."""
+        return [past_item(row["memory_id"], row["number"]) for row in await db.all(_Sql.versions, ids=list(ids))]
+
+    async def last_version(self, db: Statements, memory_id: UUID) -> str:
+        """The past version of a memory that ended last."""
+        return (await self.versions(db, [memory_id]))[-1]
+
+    async def expired(self, db: Statements, limit: int) -> list[UUID]:
+        """Memories whose time is over and that are still stored."""
+        return [row["id"] for row in await db.all(_Sql.expired, limit=limit)]
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
         """Everything that happened to a memory, in order."""
-        return [HistoryEntry(*row) for row in await db.all(_Sql.history, memory_id=memory_id)]
+        return [
+            HistoryEntry(**{**row, "detail": None if row["detail"] is None else json.loads(row["detail"])})
+            for row in await db.all(_Sql.history, memory_id=memory_id)
+        ]
 
     async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
         """The next memories of a user behind an id; also those of which only a history is left."""
@@ -281,8 +410,42 @@ class Memories:
         memories = await tx.all(_Sql.erase, ids=list(ids))
         return len(memories), len(await tx.all(_Sql.erase_history, ids=list(ids)))
 
+    async def _keep(
+        self, tx: Transaction, memory: StoredMemory, until: datetime, superseded_by: UUID | None = None
+    ) -> None:
+        """Keep what a memory has been until now."""
+        await tx.all(
+            _Sql.keep_version,
+            memory_id=memory.id,
+            text=memory.text,
+            category=memory.category,
+            metadata=memory.metadata,
+            valid_from=memory.valid_from,
+            valid_until=memory.valid_until,
+            key=memory.key,
+            expires_at=memory.expires_at,
+            pinned=memory.pinned,
+            updated_at=memory.updated_at,
+            superseded_by=superseded_by,
+            since=memory.since,
+            until=until,
+            user_id=memory.user_id,
+            agent_id=memory.agent_id,
+            session_id=memory.session_id,
+            position=memory.position,
+            created_at=memory.created_at,
+        )
+
     async def _record(
-        self, tx: Transaction, memory_id: UUID, scope: MemoryScope, event: str, old: str | None, new: str | None
+        self,
+        tx: Transaction,
+        memory_id: UUID,
+        scope: MemoryScope,
+        event: str,
+        old: str | None,
+        new: str | None,
+        moment: datetime | None = None,
+        detail: Mapping[str, Any] | None = None,
     ) -> None:
         await tx.all(
             _Sql.record,
@@ -293,4 +456,16 @@ class Memories:
             new=new,
             user_id=scope.user_id,
             session_id=scope.session_id,
+            moment=moment,
+            detail=None if detail is None else json.dumps(detail),
         )
+
+
+def past_item(memory_id: UUID | str, number: int) -> str:
+    """What passages call a past version."""
+    return f"{memory_id}/{number}"
+
+
+def memory_of(past: str) -> str:
+    """The id of the memory that a past version is of."""
+    return past.partition("/")[0]

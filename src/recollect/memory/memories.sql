@@ -1,53 +1,80 @@
+-- moment
+-- The time of what a transaction does to the memories that it has locked, never before what was done to them already.
+select greatest(clock_timestamp(), max(since)) as moment from memories
+where namespace = :namespace and id = any(:ids::uuid[]);
+
 -- add
--- One memory, unless one in force has the same identity or origin. In a session it stands behind the others; two that are
--- stored at the same moment may share a place.
+-- One memory, unless one in force has the same identity or origin. In a session it stands behind the others; two
+-- that are stored at the same moment may share a place.
 insert into memories (
-    namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin, position, created_at
+    namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin, position, created_at,
+    since, valid_from, valid_until, key, expires_at, pinned, sources
 )
 select :namespace, :id::uuid, :text::text, :category::text, :user_id::text, :agent_id::text, :session_id::text,
        :metadata::json, :identity::bytea, :origin::bytea,
        case when :session_id::text is not null then coalesce(max(position) + 1, 0) end,
-       coalesce(:at::timestamptz, now())
+       coalesce(:at::timestamptz, :moment::timestamptz), :moment::timestamptz, :valid_from::timestamptz,
+       :valid_until::timestamptz, :key::text, :expires_at::timestamptz, :pinned::boolean, :sources::text[]
 from memories
 where namespace = :namespace and session_id = :session_id and position is not null
 on conflict do nothing
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+          since, valid_from, valid_until, key, expires_at, pinned, sources;
 
 -- same
 -- The memory in force that has one of two digests as its identity, or the other as its origin; the oldest of two.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
 where namespace = :namespace and superseded_by is null and (identity = :identity or origin = :origin)
+  and (expires_at is null or expires_at > now())
 order by created_at, id
 limit 1;
 
+-- take_slot
+-- The place of its key in its scope, which no other memory in force has any more.
+update memories set slot = :slot where namespace = :namespace and id = :id;
+
+-- in_slot
+-- The memory in force that has a key in a scope, locked until the transaction ends; also one that has expired.
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
+from memories
+where namespace = :namespace and superseded_by is null and slot = :slot
+for update;
+
 -- find
 -- Some memories by their ids, superseded ones included.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
-where namespace = :namespace and id = any(:ids::uuid[]);
+where namespace = :namespace and id = any(:ids::uuid[]) and (expires_at is null or expires_at > now());
 
 -- lock
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
-where namespace = :namespace and id = any(:ids::uuid[])
+where namespace = :namespace and id = any(:ids::uuid[]) and (expires_at is null or expires_at > now())
 order by id
 for update;
 
 -- replaced_by
 -- What a memory took out of force.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
-where namespace = :namespace and superseded_by = :memory_id
+where namespace = :namespace and superseded_by = :memory_id and (expires_at is null or expires_at > now())
 order by id;
 
 -- newest
 -- Memories in force of a scope that pass some filters, newest first, from behind a place in that order.
-select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
 where namespace = :namespace
   and superseded_by is null
+  and (expires_at is null or expires_at > now())
   and (:user_id::text is null or user_id = :user_id)
   and (:agent_id::text is null or agent_id = :agent_id)
   and (:session_id::text is null or session_id = :session_id)
@@ -56,23 +83,110 @@ where namespace = :namespace
   and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
+  and (:key::text is null or key = :key)
+  and (:pinned::boolean is null or pinned = :pinned)
+  and (:valid_at::timestamptz is null or coalesce(valid_from <= :valid_at, true))
+  and (:valid_at::timestamptz is null or coalesce(valid_until > :valid_at, true))
 order by created_at desc, id desc
 limit :limit;
 
+-- newest_as_of
+-- The same of a moment in the past: memories that have been in force since then, and past versions of all others.
+select * from (
+    select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources
+    from memories
+    where namespace = :namespace and superseded_by is null and since <= :as_of and (expires_at is null or expires_at > now())
+    union all
+    select memories.id, versions.text, versions.category, memories.user_id, memories.agent_id, memories.session_id,
+           versions.metadata, null, memories.created_at, versions.updated_at, memories.position, versions.since,
+           versions.valid_from, versions.valid_until, versions.key, versions.expires_at, versions.pinned,
+           memories.sources
+    from memory_versions versions
+    join memories on memories.namespace = :namespace and memories.id = versions.memory_id
+        and (memories.expires_at is null or memories.expires_at > now())
+    where versions.namespace = :namespace and versions.since <= :as_of and versions.until > :as_of
+) as known
+where (:user_id::text is null or user_id = :user_id)
+  and (:agent_id::text is null or agent_id = :agent_id)
+  and (:session_id::text is null or session_id = :session_id)
+  and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))
+  and (:categories::text[] is null or category = any(:categories))
+  and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
+  and (:since::timestamptz is null or created_at >= :since)
+  and (:until::timestamptz is null or created_at <= :until)
+  and (:key::text is null or key = :key)
+  and (:pinned::boolean is null or pinned = :pinned)
+  and (:valid_at::timestamptz is null or coalesce(valid_from <= :valid_at, true))
+  and (:valid_at::timestamptz is null or coalesce(valid_until > :valid_at, true))
+order by created_at desc, id desc
+limit :limit;
+
+-- find_as_of
+-- Some memories as they were at a moment: in force, or superseded by then, with what they said last.
+select distinct on (id) *
+from (
+    select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources, null::timestamptz as ended
+    from memories
+    where namespace = :namespace and id = any(:ids::uuid[]) and since <= :as_of and (expires_at is null or expires_at > now())
+      and superseded_by is null
+    union all
+    select memories.id, versions.text, versions.category, memories.user_id, memories.agent_id, memories.session_id,
+           versions.metadata, case when versions.until <= :as_of then versions.superseded_by end, memories.created_at,
+           versions.updated_at, memories.position, versions.since, versions.valid_from, versions.valid_until,
+           versions.key, versions.expires_at, versions.pinned, memories.sources, versions.until
+    from memory_versions versions
+    join memories on memories.namespace = :namespace and memories.id = versions.memory_id
+        and (memories.expires_at is null or memories.expires_at > now())
+    where versions.namespace = :namespace and versions.memory_id = any(:ids::uuid[]) and versions.since <= :as_of
+      and (versions.until > :as_of or versions.superseded_by is not null)
+) as known
+order by id, since desc;
+
+-- keep_version
+-- What a memory has been until now, as the next of its versions.
+insert into memory_versions (
+    namespace, memory_id, number, text, category, metadata, valid_from, valid_until, key, expires_at, pinned,
+    updated_at, superseded_by, since, until, user_id, agent_id, session_id, position, created_at
+)
+select :namespace, :memory_id::uuid, coalesce(max(number), 0) + 1, :text::text, :category::text, :metadata::json,
+       :valid_from::timestamptz, :valid_until::timestamptz, :key::text, :expires_at::timestamptz, :pinned::boolean,
+       :updated_at::timestamptz, :superseded_by::uuid, :since::timestamptz, :until::timestamptz, :user_id::text,
+       :agent_id::text, :session_id::text, :position::bigint, :created_at::timestamptz
+from memory_versions
+where namespace = :namespace and memory_id = :memory_id
+returning number;
+
+-- versions
+-- The numbers of the past versions of some memories.
+select memory_id, number from memory_versions
+where namespace = :namespace and memory_id = any(:ids::uuid[])
+order by memory_id, number;
+
+-- expired
+-- Memories whose time is over.
+select id from memories
+where namespace = :namespace and expires_at <= now()
+order by id
+limit :limit;
+
 -- change
--- Another text, category or metadata; without another identity, both digests stay.
+-- A memory as it is to be from now on; without another identity, both digests stay.
 update memories
 set text = :text, category = :category, metadata = :metadata, identity = coalesce(:identity::bytea, identity),
-    origin = coalesce(:identity::bytea, origin),
-    updated_at = now()
+    origin = coalesce(:identity::bytea, origin), valid_from = :valid_from, valid_until = :valid_until, key = :key,
+    slot = :slot, expires_at = :expires_at, pinned = :pinned, updated_at = :moment, since = :moment
 where namespace = :namespace and id = :id
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+          since, valid_from, valid_until, key, expires_at, pinned, sources;
 
 -- supersede
 -- Takes a memory out of force, or with null back into it.
-update memories set superseded_by = :successor
+update memories set superseded_by = :successor, since = :moment
 where namespace = :namespace and id = :id
-returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position;
+returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+          since, valid_from, valid_until, key, expires_at, pinned, sources;
 
 -- remove
 -- One memory.
@@ -80,19 +194,23 @@ delete from memories where namespace = :namespace and id = :memory_id returning 
 
 -- record
 -- What happened to a memory, as the next entry of its history.
-insert into memory_history (namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id)
-select :namespace, :memory_id, coalesce(max(number), 0) + 1, :event_id, :event, :old, :new, :user_id, :session_id
+insert into memory_history (
+    namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id, detail, at
+)
+select :namespace, :memory_id, coalesce(max(number), 0) + 1, :event_id, :event, :old, :new, :user_id, :session_id,
+       :detail::text::jsonb, coalesce(:moment::timestamptz, clock_timestamp())
 from memory_history
 where namespace = :namespace and memory_id = :memory_id
 returning number;
 
 -- blank_history
 -- What happened to a memory, without what it said.
-update memory_history set old_memory = null, new_memory = null where namespace = :namespace and memory_id = :memory_id;
+update memory_history set old_memory = null, new_memory = null, detail = null
+where namespace = :namespace and memory_id = :memory_id;
 
 -- history
 -- What happened to a memory, in order.
-select id, memory_id, event, old_memory, new_memory, at
+select id, memory_id, event, old_memory, new_memory, at, detail::text as detail
 from memory_history
 where namespace = :namespace and memory_id = :memory_id
 order by number;
@@ -173,9 +291,14 @@ order by r.id
 limit :limit;
 
 -- restore_memories
--- Adds memories that are not there.
+-- Adds memories that are not there. Exports of earlier versions do not say since when a memory has been as it is.
 insert into memories overriding system value
-select * from jsonb_populate_recordset(null::memories, :records::text::jsonb) as given
+select given.*
+from jsonb_array_elements(:records::text::jsonb) as record
+cross join lateral jsonb_populate_record(
+    null::memories,
+    jsonb_build_object('since', record -> 'created_at', 'pinned', false, 'sources', '[]'::jsonb) || record
+) as given
 where given.namespace = :namespace
 on conflict do nothing
 returning id;
@@ -183,7 +306,11 @@ returning id;
 -- compare_memories
 -- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
-from jsonb_populate_recordset(null::memories, :records::text::jsonb) as given
+from jsonb_array_elements(:records::text::jsonb) as record
+cross join lateral jsonb_populate_record(
+    null::memories,
+    jsonb_build_object('since', record -> 'created_at', 'pinned', false, 'sources', '[]'::jsonb) || record
+) as given
 left join memories stored on stored.namespace = :namespace and stored.id = given.id;
 
 -- size_memories
@@ -214,4 +341,29 @@ returning memory_id, number;
 select given.memory_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::memory_history, :records::text::jsonb) as given
 left join memory_history stored
+    on stored.namespace = :namespace and stored.memory_id = given.memory_id and stored.number = given.number;
+
+-- page_memory_versions
+-- What memories were before.
+select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
+from memory_versions r
+where r.namespace = :namespace
+  and (:user_id::text is null or r.user_id = :user_id)
+  and (:after_memory_id::uuid is null or (r.memory_id, r.number) > (:after_memory_id, :after_number::bigint))
+order by r.memory_id, r.number
+limit :limit;
+
+-- restore_memory_versions
+-- Adds versions that are not there.
+insert into memory_versions overriding system value
+select * from jsonb_populate_recordset(null::memory_versions, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning memory_id, number;
+
+-- compare_memory_versions
+-- Compares given records with the stored ones.
+select given.memory_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::memory_versions, :records::text::jsonb) as given
+left join memory_versions stored
     on stored.namespace = :namespace and stored.memory_id = given.memory_id and stored.number = given.number;

@@ -207,7 +207,8 @@ async def supersede(engine: Engine, old: str, new: str) -> None:
     namespace, flow = engine.settings.namespace, engine.memories
     pair = [await flow.get(namespace, memory_id) for memory_id in (old, new)]
     async with engine.database.transaction(namespace) as tx:
-        await flow._supersede(tx, pair[:1], pair[1])
+        moment = await engine.capabilities.memories.moment(tx, pair)
+        await flow._writer.supersede(tx, pair[0], pair[1], moment, {"because": "language model"})
 
 
 @pytest.mark.parametrize(

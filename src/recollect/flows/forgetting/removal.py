@@ -36,11 +36,11 @@ class Removal:
     async def items(self, tx: Transaction, item: Item, ids: Ids, tally: Tally) -> None:
         """Items of one kind, with what goes along with them."""
         others = await item.remove(self._capabilities, tx, ids, tally)
-        recalled = registry.recalled()
+        indexed = registry.indexed()
         passages = [
             passage_id
             for kind, item_ids in {item.name: ids, **(others or {})}.items()
-            if kind in recalled
+            if kind in indexed
             for passage_id in await self._capabilities.passages.of_items(tx, kind, list(map(str, item_ids)))
         ]
         if passages:

@@ -30,6 +30,8 @@ class IdType:
     before_all: Any
 
 
+MakeSource = Callable[[Fields, SessionOwners], Source | None]
+
 Count = Callable[[Capabilities, Statements, Ids, Tally], Awaitable[None]]
 """Adds to a tally what the removal of items would."""
 
@@ -51,7 +53,7 @@ class Item:
     id: IdType
     remove: Callable[[Capabilities, Transaction, Ids, Tally], Awaitable[Mapping[str, Ids] | None]]
     """Removes items but not their passages; returns other items, by name, that went with them."""
-    source: Callable[[Fields, SessionOwners], Source | None] | None = None
+    source: MakeSource | None = None
     """Makes the passages of a record; None for one that is not to be found."""
     owned: Owned | None = None
     """None where no item belongs to a user."""
@@ -67,11 +69,13 @@ class Kind:
     check: Callable[[Fields], None] = lambda _: None
     """What an imported record must be as a whole."""
     later: frozenset[str] = frozenset()
-    """Fields that exports of earlier versions lack; without them they are null."""
+    """Fields that exports of earlier versions lack; without them they have the table's default."""
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Fields that name other records, the name of their kind, and the field that they are named by."""
     item: Item | None = None
     """None for a record that is only a part of others."""
+    part_source: MakeSource | None = None
+    """Makes the passages of such a part."""
     shown_as: str | None = None
     """Its name where it is counted, if that is not its table's."""
     shown_with: tuple[str, ...] = ()
@@ -81,6 +85,11 @@ class Kind:
     def name(self) -> str:
         """The name of its records in an export."""
         return self.record.name
+
+    @property
+    def source(self) -> MakeSource | None:
+        """Makes the passages of a record; None where nothing of it is to be found."""
+        return self.part_source if self.item is None else self.item.source
 
 
 def as_uuid(item_id: str) -> UUID | None:

@@ -1,5 +1,6 @@
 """Documents, long-term memories with their history, and resources."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from recollect import checks
@@ -12,6 +13,10 @@ from recollect.flows.kinds.rules import Fields
 from recollect.memory import documents, memories, resources
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.database import Statements, Transaction
+
+MEMORY = "memory"
+PAST_MEMORY = "past_memory"
+"""The kind of the passages of past versions, which only questions about the past find."""
 
 
 def check_memory(fields: Fields) -> None:
@@ -31,7 +36,7 @@ def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
     if fields["superseded_by"] is not None:
         return None
     return Source(
-        "memory",
+        MEMORY,
         fields["id"],
         analyse(fields["text"]),
         datetime.fromisoformat(fields["created_at"]),
@@ -41,7 +46,36 @@ def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
         position=fields.get("position"),
         category=fields["category"],
         metadata=as_json(fields["metadata"]),
+        since=_moment(fields.get("since") or fields["created_at"]),
+        valid_from=_moment(fields.get("valid_from")),
+        valid_until=_moment(fields.get("valid_until")),
+        expires_at=_moment(fields.get("expires_at")),
     )
+
+
+def version_source(fields: Fields, _: SessionOwners) -> Source:
+    """The text that a memory had, for questions about that time."""
+    return Source(
+        PAST_MEMORY,
+        memories.past_item(fields["memory_id"], fields["number"]),
+        analyse(fields["text"]),
+        datetime.fromisoformat(fields["created_at"]),
+        owner=fields["user_id"] or "",
+        agent_id=fields["agent_id"],
+        session_id=fields["session_id"],
+        position=fields["position"],
+        category=fields["category"],
+        metadata=as_json(fields["metadata"]),
+        since=_moment(fields["since"]),
+        ended_at=_moment(fields["until"]),
+        valid_from=_moment(fields["valid_from"]),
+        valid_until=_moment(fields["valid_until"]),
+        expires_at=_moment(fields["expires_at"]),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def resource_source(fields: Fields, _: SessionOwners) -> Source:
@@ -62,16 +96,22 @@ async def remove_documents(memory: Capabilities, tx: Transaction, ids: Ids, tall
     tally.add("documents", sum([await memory.documents.remove(tx, item_id) for item_id in ids]))
 
 
-async def remove_memories(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
-    """Memories, and all that ever happened to them."""
+async def remove_memories(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> Mapping[str, Ids]:
+    """Memories, what they were before, and all that ever happened to them."""
+    versions = await memory.memories.versions(tx, ids)
     count, history = await memory.memories.erase(tx, ids)
     tally.add("memories", count)
+    tally.add("memory_versions", len(versions))
     tally.add("memory_history", history)
+    return {PAST_MEMORY: versions}
 
 
 async def count_memories(memory: Capabilities, db: Statements, ids: Ids, tally: Tally) -> None:
     """The same, counted."""
     count, history = await memory.memories.count(db, ids)
+    versions = await memory.memories.versions(db, ids)
+    tally.add("memory_versions", len(versions))
+    tally.add("passages", await memory.passages.count_of_items(db, PAST_MEMORY, versions))
     tally.add("memories", count)
     tally.add("memory_history", history)
 
@@ -98,7 +138,7 @@ MEMORY_ITEM = Item(
     memory_source,
     Owned(lambda memory, db, **page: memory.memories.of_user(db, **page), count_memories),
 )
-MEMORY = Kind(
+MEMORY_KIND = Kind(
     memories.RECORD,
     {
         "text": checks.text,
@@ -108,11 +148,30 @@ MEMORY = Kind(
         "agent_id": checks.identifier,
         "session_id": rules.own_session,
         "position": rules.at_least(0),
+        "key": checks.short_name,
     },
     check_memory,
-    later=frozenset({"position"}),
+    later=frozenset(
+        ("position", "since", "valid_from", "valid_until", "key", "slot", "expires_at", "pinned", "sources")
+    ),
     item=MEMORY_ITEM,
-    shown_with=("memory_history",),
+    shown_with=("memory_history", "memory_versions"),
+)
+MEMORY_VERSION = Kind(
+    memories.VERSION_RECORD,
+    {
+        "number": rules.at_least(1),
+        "text": checks.text,
+        "category": rules.one_of(*memories.CATEGORIES),
+        "metadata": rules.json_object,
+        "user_id": checks.identifier,
+        "agent_id": checks.identifier,
+        "session_id": checks.identifier,
+        "position": rules.at_least(0),
+        "key": checks.short_name,
+    },
+    references={"memory_id": (MEMORY, "id")},
+    part_source=version_source,
 )
 MEMORY_HISTORY = Kind(
     memories.HISTORY_RECORD,
@@ -124,7 +183,8 @@ MEMORY_HISTORY = Kind(
         "user_id": checks.identifier,
         "session_id": checks.identifier,
     },
-    references={"memory_id": ("memory", "id")},
+    later=frozenset({"detail"}),
+    references={"memory_id": (MEMORY, "id")},
 )
 RESOURCE = Kind(
     resources.RECORD,
@@ -144,4 +204,4 @@ RESOURCE = Kind(
     ),
 )
 
-LONG_TERM = (DOCUMENT, MEMORY, MEMORY_HISTORY)
+LONG_TERM = (DOCUMENT, MEMORY_KIND, MEMORY_VERSION, MEMORY_HISTORY)

@@ -3,7 +3,7 @@
 from recollect.flows.kinds.cognitive import COGNITIVE
 from recollect.flows.kinds.conversations import CONVERSATIONS
 from recollect.flows.kinds.kind import Item, Kind, Owned
-from recollect.flows.kinds.long_term import LONG_TERM, RESOURCE
+from recollect.flows.kinds.long_term import LONG_TERM, PAST_MEMORY, RESOURCE
 from recollect.flows.kinds.quality import QUALITY
 
 KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *QUALITY)
@@ -18,6 +18,11 @@ def items() -> dict[str, Item]:
 def recalled() -> list[str]:
     """The names of what recall finds."""
     return [item.name for item in items().values() if item.source is not None]
+
+
+def indexed() -> list[str]:
+    """The kinds of passages: of what recall finds, and of what it finds only in the past."""
+    return [*recalled(), PAST_MEMORY]
 
 
 def owned() -> list[tuple[Item, Owned]]:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from recollect.errors import RecollectError, category
+from recollect.flows.long_term.memory_writer import Replaced
 from recollect.inference.failures import FAILURES
 from recollect.inference.llm import Llm, Prompt
 from recollect.language.sameness import same_facts
@@ -55,6 +56,19 @@ class Condensed:
     outdated: tuple[StoredMemory, ...] = ()
     degraded: str | None = None
     """Why the model did not condense it."""
+    model: str | None = None
+    """The language model that wrote the sentence."""
+    seen: tuple[StoredMemory, ...] = ()
+    """Known memories that it was shown."""
+
+    def origin_of(self, said: str) -> dict[str, Any] | None:
+        """What the history of the new memory tells: who condensed what. With the memory, this is forgotten, too."""
+        return None if self.model is None else {"model": self.model, "said": said}
+
+    def replaced(self) -> list[Replaced]:
+        """What the model decided to replace. What it saw is named, not repeated: else it would outlive forgetting."""
+        reason = {"because": "language model", "model": self.model, "saw": [str(memory.id) for memory in self.seen]}
+        return [Replaced(memory.id, reason, memory) for memory in self.outdated]
 
 
 def verbatim(text: str, failure: RecollectError | None = None) -> Condensed:
@@ -82,6 +96,6 @@ async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMe
     same = None if answer.same_as is None else numbered.get(answer.same_as)
     # A model may overlook a number, and then a memory would be lost.
     if same is not None and same_facts(said, same.text):
-        return Condensed(said, {}, same)
+        return Condensed(said, {}, same, model=llm.model_id, seen=tuple(known))
     outdated = {number: numbered[number] for number in answer.replaces if number in numbered}
-    return Condensed(said, {}, outdated=tuple(outdated.values()))
+    return Condensed(said, {}, outdated=tuple(outdated.values()), model=llm.model_id, seen=tuple(known))

@@ -1,11 +1,11 @@
 """Long-term memory: one call creates one memory, which is found at once and has a history of changes."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from recollect import checks, tasks, telemetry
@@ -13,14 +13,17 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
+from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
-from recollect.flows.long_term.memory_requests import Change, Chosen
+from recollect.flows.long_term.memory_requests import Change, Chosen, Options
+from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
+from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
 from recollect.flows.search.relevance import Floor
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
-from recollect.memory.index.passages import Passages, Source
+from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import (
     CATEGORIES,
@@ -32,9 +35,9 @@ from recollect.memory.memories import (
     Place,
     StoredMemory,
 )
-from recollect.storage.database import Database, Transaction
+from recollect.storage.database import Database
+from recollect.storage.failures import Duplicate
 
-KIND = "memory"
 MAX_LISTED = 1000
 MAX_RECALLED = 1000
 
@@ -47,52 +50,8 @@ _ASKED_CHARACTERS = 2_000
 # Only others who write to the same memory at the same moment make a second attempt necessary.
 _ATTEMPTS = 5
 _SHOWN_ID_CHARACTERS = 64
-
-What = Literal["created", "existing", "merged", "echo"]
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The memory that now says it, and how that came about."""
-
-    memory: StoredMemory
-    what: What
-    superseded: tuple[UUID, ...] = ()
-    degraded: str | None = None
-    """Why no language model condensed it, or why it could not be embedded, so that words alone find it for now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """A memory that is gone, and those that it had superseded: still out of force, or back in it."""
-
-    id: UUID
-    superseded: tuple[UUID, ...]
-    restored: tuple[UUID, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A memory as it is now; `degraded` says why its text could not be embedded, so that words alone find it."""
-
-    memory: StoredMemory
-    degraded: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMemory:
-    """A memory that answers a question, and how near it is to it, from 0 to 1."""
-
-    memory: StoredMemory
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some memories, newest first, and where the next page begins; None behind the last."""
-
-    memories: list[StoredMemory]
-    next: Place | None
+# Memories that expire in one transaction.
+SWEPT_AT_ONCE = 100
 
 
 class LongTermMemory:
@@ -109,8 +68,8 @@ class LongTermMemory:
     ) -> None:
         self._database = database
         self._memories = memories
-        self._passages = passages
         self._passage_writer = passage_writer
+        self._writer = MemoryWriter(memories, passages, passage_writer)
         self._recall = recall
         self._llm = llm
 
@@ -124,10 +83,11 @@ class LongTermMemory:
         metadata: Mapping[str, Any] | None = None,
         recalled: Sequence[str] = (),
         at: datetime | None = None,
+        options: Options | None = None,
     ) -> Added:
         """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
 
-        Metadata that is new to the memory that exists is merged into its own.
+        Metadata and options that are new to the memory that exists become its own.
         `recalled` are texts or ids of memories; `at` is when it was said. With a language model the memory is one
         sentence of it.
         """
@@ -138,8 +98,11 @@ class LongTermMemory:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
         said_at = checks.optional_utc(at, "at")
+        options = (options or Options()).checked()
+        replaced = await self._named(namespace, scope, options.supersedes)
+        more = More(metadata or {}, options.details(), replaced)
         origin = Identity.of(scope, category, await _gist(text))
-        if known := await self._known(namespace, origin, origin, metadata):
+        if known := await self._known(namespace, origin, origin, more):
             return known
         if echoed := await self._echoed(namespace, text, scope, recalled):
             return Added(echoed, "echo")
@@ -148,12 +111,23 @@ class LongTermMemory:
             near = [memory for memory in await self._nearest(namespace, text, scope) if memory.scope == scope]
             condensed = await condense(self._llm, namespace, text, near[:COMPARED])
         same = condensed.same if condensed.same and condensed.same.category == category else None
-        if same and (known := await self._with_more(namespace, same, metadata)):
+        if same and (known := await self._with_more(namespace, same, more)):
             return known
         identity = Identity.of(scope, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
-        draft = Draft(scope, category, condensed.text, kept, identity, origin, said_at)
-        added = await self._stored(namespace, draft, condensed.outdated, metadata)
+        draft = Draft(
+            scope,
+            category,
+            condensed.text,
+            kept,
+            identity,
+            origin,
+            said_at,
+            **options.details(),
+            sources=tuple(options.sources),
+            detail=condensed.origin_of(text),
+        )
+        added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], more)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
         return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
 
@@ -175,11 +149,13 @@ class LongTermMemory:
             scope.user_id,
             scope.agent_id,
             scope.session_id,
-            (KIND,),
+            (MEMORY,),
             only.categories,
             only.since,
             only.until,
             only.metadata,
+            as_of=only.as_of,
+            valid_at=only.valid_at,
         )
         breadth = max(NOMINEES, NOMINATED_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
@@ -187,7 +163,7 @@ class LongTermMemory:
             namespace, query, searched, top_k=limit, fold=False, nominees=breadth, min_relevance=min_relevance
         )
         async with self._database.reading(namespace) as db:
-            stored = await self._memories.find(db, [UUID(item.id) for item in found.memories])
+            stored = await self._memories.find(db, [UUID(item.id) for item in found.memories], only.as_of)
         hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
         in_force = (FoundMemory(memory, score) for memory, score in hits if memory is not None and _in_force(memory))
         return Results(in_force, found.degraded)
@@ -210,11 +186,14 @@ class LongTermMemory:
         last = page[limit - 1] if len(page) > limit else None
         return Page(page[:limit], None if last is None else Place(last.created_at, last.id))
 
-    async def get(self, namespace: str, memory_id: str) -> StoredMemory:
-        """One memory, whether it is in force or superseded."""
+    async def get(self, namespace: str, memory_id: str, as_of: datetime | None = None) -> StoredMemory:
+        """One memory, whether it is in force or superseded; with `as_of`, as it was then."""
         wanted = _uuid(memory_id)
+        moment = checks.past(as_of, "as_of")
         async with self._database.reading(namespace) as db:
-            found = await self._memories.find(db, [wanted])
+            found = await self._memories.find(db, [wanted], moment)
+        if moment is not None and wanted not in found:
+            raise NotFound(f"No memory {wanted} was known at {moment.isoformat()}")
         return _existing(found, wanted)
 
     @telemetry.memory_operation("update_memory")
@@ -237,7 +216,7 @@ class LongTermMemory:
         """The memory after a change; None if its text was changed by somebody else since it was seen."""
         new = change.of(seen)
         said = None if change.text is None and change.category is None else await _gist(new.text)
-        prepared = None if change.text is None else await self._passage_writer.prepare(namespace, new.text)
+        prepared = await self._passage_writer.prepare(namespace, new.text)
         try:
             async with self._database.transaction(namespace) as tx:
                 memory = _existing(await self._memories.lock(tx, [seen.id]), seen.id)
@@ -247,24 +226,13 @@ class LongTermMemory:
                     )
                 if change.text is None and memory.text != seen.text:
                     return None
-                changed = await self._memories.change(tx, memory, change.of(memory), said)
-                await self._find_anew(tx, changed, prepared)
+                changed, _ = await self._writer.change(tx, memory, change.of(memory), prepared, said)
         except Conflict as clash:
             if said is None:
                 raise
             raise await self._explained(namespace, clash, new, said) from clash
-        if prepared is None:
-            return Written(changed)
         self._passage_writer.committed(namespace, prepared)
         return Written(changed, prepared.degraded)
-
-    async def _find_anew(self, tx: Transaction, memory: StoredMemory, prepared: Prepared | None) -> None:
-        """Search by the memory as it is now; without another text its passages stay."""
-        if prepared is None:
-            await self._passages.relabel(tx, KIND, str(memory.id), memory.category, json.dumps(memory.metadata))
-        else:
-            await self._passages.remove_items(tx, KIND, [str(memory.id)])
-            await self._passage_writer.add(tx, _source(memory, prepared), prepared)
 
     @telemetry.memory_operation("delete_memory")
     async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
@@ -292,19 +260,23 @@ class LongTermMemory:
 
     async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Prepared]) -> None:
         async with self._database.transaction(namespace) as tx:
-            if not await self._memories.remove(tx, wanted):
+            if not await self._writer.remove(tx, [wanted], "delete"):
                 raise _unknown(str(wanted))
-            await self._passages.remove_items(tx, KIND, [str(wanted)])
             for memory in (await self._memories.lock(tx, list(restored))).values():
                 if memory.superseded_by == wanted:
-                    await self._reinstate(tx, memory, restored[memory.id])
+                    await self._writer.reinstate(tx, memory, restored[memory.id])
         for prepared in restored.values():
             self._passage_writer.committed(namespace, prepared)
 
-    async def _reinstate(self, tx: Transaction, memory: StoredMemory, prepared: Prepared) -> StoredMemory:
-        restored = await self._memories.reinstate(tx, memory)
-        await self._passage_writer.add(tx, _source(restored, prepared), prepared)
-        return restored
+    async def sweep(self, namespace: str) -> int:
+        """Remove memories whose time is over, with all that they ever said; returns how many there were."""
+        removed = 0
+        while True:
+            async with self._database.transaction(namespace) as tx:
+                over = await self._memories.expired(tx, SWEPT_AT_ONCE)
+                removed += len(await self._writer.remove(tx, over, "expire")) if over else 0
+            if len(over) < SWEPT_AT_ONCE:
+                return removed
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
         """What happened to a memory, also to one that is deleted, in order."""
@@ -324,38 +296,45 @@ class LongTermMemory:
                 memory = _existing(await self._memories.lock(tx, [memory.id]), memory.id)
                 if memory.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored = await self._reinstate(tx, memory, prepared)
+                restored = await self._writer.reinstate(tx, memory, prepared)
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
 
-    async def _stored(
-        self, namespace: str, draft: Draft, outdated: Sequence[StoredMemory], metadata: Mapping[str, Any] | None
-    ) -> Added:
+    async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], more: More) -> Added:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
-            async with self._database.transaction(namespace) as tx:
-                # Locked before the new one is there: a change to one of them may be about to make it a duplicate.
-                held = await self._memories.lock(tx, [other.id for other in outdated]) if outdated else {}
-                # Those that have not changed since a model was asked about them.
-                old = [other for other in outdated if held.get(other.id) == other]
-                memory = await self._memories.add(tx, draft)
-                if memory is not None:
-                    await self._passage_writer.add(tx, _source(memory, prepared), prepared)
-                    await self._supersede(tx, old, memory)
+            memory, superseded = None, list[UUID]()
+            with suppress(Duplicate):  # another request has just taken the key: this one comes after it
+                async with self._database.transaction(namespace) as tx:
+                    memory, superseded = await self._writer.add(tx, draft, prepared, replaced)
             if memory is not None:
                 self._passage_writer.committed(namespace, prepared)
-                return Added(memory, "created", tuple(other.id for other in old), prepared.degraded)
-            if known := await self._known(namespace, draft.identity, draft.origin, metadata):
+                return Added(memory, "created", tuple(superseded), prepared.degraded)
+            if known := await self._known(namespace, draft.identity, draft.origin, more):
                 return known
+            # What stands in the way has expired.
+            await self.sweep(namespace)
         raise Conflict("Another request is deleting the same memory: try again")
 
-    async def _supersede(self, tx: Transaction, old: Sequence[StoredMemory], new: StoredMemory) -> None:
-        for memory in old:
-            await self._memories.supersede(tx, memory, new)
-        if old:
-            await self._passages.remove_items(tx, KIND, [str(memory.id) for memory in old])
+    async def _named(self, namespace: str, scope: MemoryScope, supersedes: Sequence[str]) -> list[Replaced]:
+        """The memories that a caller wants replaced; refused if one is not of the same scope, or not in force."""
+        if not supersedes:
+            return []
+        ids = list(dict.fromkeys(map(_uuid, supersedes)))
+        async with self._database.reading(namespace) as db:
+            found = await self._memories.find(db, ids)
+        for memory_id in ids:
+            memory = _existing(found, memory_id)
+            if memory.scope != scope:
+                raise Invalid(
+                    f"Memory {memory_id} belongs to another scope and cannot be superseded from this one: "
+                    "pass the same user_id, agent_id and session_id"
+                )
+            if memory.superseded_by is not None:
+                raise Conflict(f"Memory {memory_id} is superseded by {memory.superseded_by} already: name that one")
+        return [Replaced(memory_id, {"because": "request"}) for memory_id in ids]
 
     async def _nearest(self, namespace: str, text: str, scope: MemoryScope) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
@@ -392,29 +371,25 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             return await self._memories.same(db, identity, origin)
 
-    async def _known(
-        self, namespace: str, identity: Identity, origin: Identity, metadata: Mapping[str, Any] | None
-    ) -> Added | None:
+    async def _known(self, namespace: str, identity: Identity, origin: Identity, more: More) -> Added | None:
         same = await self._same(namespace, identity, origin)
-        return None if same is None else await self._with_more(namespace, same, metadata)
+        return None if same is None else await self._with_more(namespace, same, more)
 
-    async def _with_more(
-        self, namespace: str, memory: StoredMemory, metadata: Mapping[str, Any] | None
-    ) -> Added | None:
+    async def _with_more(self, namespace: str, memory: StoredMemory, more: More) -> Added | None:
         """A memory that exists, with what this caller knows of it besides; None if it is gone by now."""
-        if _has(memory, metadata):
+        if more.is_part_of(memory):
             return Added(memory, "existing")
+        prepared = await self._passage_writer.prepare(namespace, memory.text)
         async with self._database.transaction(namespace) as tx:
             held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
-            if held is None or not _in_force(held):
+            if held is None or not _in_force(held) or held.text != memory.text:
                 return None
-            if _has(held, metadata):
+            if more.is_part_of(held):
                 return Added(held, "existing")
-            merged = replace(held, metadata={**held.metadata, **(metadata or {})})
-            checks.metadata(merged.metadata)
-            changed = await self._memories.change(tx, held, merged)
-            await self._find_anew(tx, changed, None)
-        return Added(changed, "merged")
+            merged = more.merged_into(held)
+            changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=more.replaced)
+        self._passage_writer.committed(namespace, prepared)
+        return Added(changed, "merged", tuple(superseded), prepared.degraded)
 
     async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
         """What a clash is about: another memory of the same scope that says the same, if it is that."""
@@ -425,28 +400,8 @@ class LongTermMemory:
         return Conflict(f"Memory {same.id} in the same scope is a duplicate: delete one of the two")
 
 
-def _has(memory: StoredMemory, metadata: Mapping[str, Any] | None) -> bool:
-    """Whether a memory has all of some metadata already."""
-    return all(name in memory.metadata and memory.metadata[name] == value for name, value in (metadata or {}).items())
-
-
 async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
-
-
-def _source(memory: StoredMemory, prepared: Prepared) -> Source:
-    return Source(
-        KIND,
-        str(memory.id),
-        prepared.excerpts,
-        memory.created_at,
-        owner=memory.user_id or "",
-        agent_id=memory.agent_id,
-        session_id=memory.session_id,
-        position=memory.position,
-        category=memory.category,
-        metadata=json.dumps(memory.metadata),
-    )
 
 
 def _check_scope(scope: MemoryScope, *, needed: bool) -> None:

@@ -1,12 +1,13 @@
 """What callers ask of long-term memory: a chat to remember, which memories to find, what to change in one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from recollect import checks
 from recollect.errors import Invalid
+from recollect.flows.kinds import registry
 from recollect.memory.memories import CATEGORIES, Filter, StoredMemory
 
 
@@ -26,13 +27,76 @@ def as_text(lines: Sequence[ChatLine]) -> str:
     return "\n".join(f"{line.name or line.role}: {line.content}" for line in lines)
 
 
+MAX_SOURCES = 100
+MAX_SUPERSEDED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may say of a new memory besides its text. None leaves a part out.
+
+    `valid_from` and `valid_until` are when it is true in the world. In one scope at most one memory of a `key` is in
+    force. `supersedes` are ids of memories that it replaces, `sources` what it was made from, such as `message:ID`.
+    """
+
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    key: str | None = None
+    expires_at: datetime | None = None
+    pinned: bool | None = None
+    supersedes: Sequence[str] = ()
+    sources: Sequence[str] = ()
+
+    def checked(self) -> Self:
+        """The same in UTC, or a sentence about what cannot be."""
+        checks.between(len(self.supersedes), 0, MAX_SUPERSEDED, "the number of superseded memories")
+        checks.between(len(self.sources), 0, MAX_SOURCES, "the number of sources")
+        for source in self.sources:
+            kind, colon, item_id = checks.short_name(source, "sources").partition(":")
+            if not colon or not item_id:
+                raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
+            checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
+        return replace(self, **checked_details(self.details()))
+
+    def details(self) -> dict[str, Any]:
+        """What becomes a part of the memory, as far as it was said."""
+        given = {name: getattr(self, name) for name in ("valid_from", "valid_until", "key", "expires_at", "pinned")}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Details of a memory in UTC, or a sentence about what cannot be."""
+    checked = dict(details)
+    for name in ("valid_from", "valid_until"):
+        if name in checked:
+            checked[name] = checks.optional_utc(checked[name], name)
+    if "expires_at" in checked:
+        checked["expires_at"] = checks.future(checked["expires_at"], "expires_at")
+    if checked.get("key") is not None:
+        checked["key"] = checks.short_name(checked["key"], "key").strip()
+    if "pinned" in checked and not isinstance(checked["pinned"], bool):
+        raise Invalid(f"pinned must be true or false, not {checked['pinned']!r}")
+    return checked
+
+
+def check_validity(memory: StoredMemory) -> StoredMemory:
+    """Refuse a memory that would stop being true before it begins."""
+    if memory.valid_from is not None and memory.valid_until is not None and memory.valid_until <= memory.valid_from:
+        raise Invalid("valid_until must be later than valid_from")
+    return memory
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to change of a memory; None leaves it. Metadata is merged (RFC 7396): a key with null goes."""
+    """What to change of a memory; None leaves it. Metadata is merged (RFC 7396): a key with null goes.
+
+    `details` are those of Options that are part of a memory, such as `key`; None there takes one away.
+    """
 
     text: str | None = None
     category: str | None = None
     metadata: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, memory: StoredMemory) -> StoredMemory:
         """The memory as it is to be."""
@@ -43,17 +107,26 @@ class Change:
             raise Invalid("metadata.category is read-only: change the field category")
         merged = _merged(memory.metadata, metadata)
         checks.metadata(merged)
-        return replace(memory, text=self.text or memory.text, category=category, metadata=merged)
+        details = checked_details(self.details)
+        changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **details)
+        return check_validity(changed)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which memories of a scope; None leaves a filter out. Metadata is what theirs must contain."""
+    """Which memories of a scope; None leaves a filter out. Metadata is what theirs must contain.
+
+    `as_of`: what was in force then. `valid_at`: what is true then in the world.
+    """
 
     categories: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     since: datetime | None = None
     until: datetime | None = None
+    key: str | None = None
+    pinned: bool | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
 
     def checked(self) -> Filter:
         """The same, or a sentence about what cannot be asked for."""
@@ -69,8 +142,12 @@ class Chosen:
         return Filter(
             tuple(self.categories) if self.categories else None,
             checks.metadata_filter(self.metadata, "metadata"),
-            None if since is None else checks.utc(since, "since"),
-            None if until is None else checks.utc(until, "until"),
+            checks.optional_utc(since, "since"),
+            checks.optional_utc(until, "until"),
+            None if self.key is None else checks.short_name(self.key, "key").strip(),
+            self.pinned,
+            checks.past(self.as_of, "as_of"),
+            checks.optional_utc(self.valid_at, "valid_at"),
         )
 
 

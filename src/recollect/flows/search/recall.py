@@ -11,6 +11,7 @@ from recollect import checks, tasks, telemetry
 from recollect.checks import Json
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.kinds import registry
+from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.search import ranking, relevance
 from recollect.flows.search.nomination import Nominated, Nomination
 from recollect.flows.search.ranking import Parts, Ranked, Wishes
@@ -21,7 +22,7 @@ from recollect.language import dates, names, questions, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.index.giants import Giant
 from recollect.memory.index.search import Lexical, Nominee, Opening, Scope, Search, lexical_question
-from recollect.memory.memories import CATEGORIES
+from recollect.memory.memories import CATEGORIES, memory_of
 from recollect.storage.database import Database, Statements
 
 NOMINEES = 100
@@ -158,6 +159,7 @@ class Recall:
             _check(question, scope, wanted)
         if not scopes:
             return []
+        scopes = list(map(_with_past_versions, scopes))
         async with AsyncExitStack() as stack:
             async with self._database.searching(namespace) as db:
                 asked = await self._understand(db, question, scopes[0], wanted.now)
@@ -192,7 +194,7 @@ class Recall:
             # Without the names the question looks like one in another language.
             weighed = await self._search.lexical(db, owner or None, variants)
         # Asked of the past, a question means its own day by "today".
-        asked_at = now or min(datetime.now(UTC), scope.until or datetime.max.replace(tzinfo=UTC))
+        asked_at = now or min(moment for moment in (datetime.now(UTC), scope.until, scope.as_of) if moment is not None)
         wishes = Wishes(
             now=asked_at,
             people=people.speakers,
@@ -216,7 +218,7 @@ class Recall:
             if meaning is not None and index is None:
                 near = await self._search.by_meaning(db, scope, meaning, wanted.nominees)
                 found = replace(found, by_meaning=near)
-            scored = await self._search.score(db, found.passages(), found.words, meaning, until=scope.until)
+            scored = await self._search.score(db, found.passages(), found.words, meaning, scope)
         if found.query.scale is not BUNDLED:
             scored = scored.rescaled(found.query.scale.as_bundled)
         ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.wishes)
@@ -260,6 +262,14 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
         checks.one_of(category, CATEGORIES, "category")
     if scope.since is not None and scope.until is not None:
         checks.time_range(scope.since, scope.until, ("since", "until"))
+    checks.past(scope.as_of, "as_of")
+
+
+def _with_past_versions(scope: Scope) -> Scope:
+    """Asked of the past, a memory may be one of its past versions."""
+    if scope.as_of is None or scope.kinds is None or MEMORY not in scope.kinds:
+        return scope
+    return replace(scope, kinds=(*scope.kinds, PAST_MEMORY))
 
 
 def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:
@@ -307,10 +317,13 @@ def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
 
 def _memory(item: Ranked, chance: float, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
     passage = item.best
+    kind, item_id = passage.kind, passage.item_id
+    if kind == PAST_MEMORY:
+        kind, item_id = MEMORY, memory_of(item_id)
     nearness = item.signals.words if passage.cosine is None else passage.cosine
     return Memory(
-        kind=passage.kind,
-        id=passage.item_id,
+        kind=kind,
+        id=item_id,
         text=passage.text,
         score=item.score,
         relevance=chance,

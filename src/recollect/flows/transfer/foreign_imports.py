@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
-from recollect.flows.kinds.long_term import DOCUMENT, MEMORY, MEMORY_HISTORY
+from recollect.flows.kinds.long_term import DOCUMENT, MEMORY_HISTORY, MEMORY_KIND
 from recollect.flows.transfer.import_lines import BadLine, Line, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing
@@ -135,18 +135,18 @@ class Adopting:
     async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:
         # Of two with the same id, the first is taken.
         by_id = {memory.fields["id"]: memory for memory in reversed(batch)}
-        report.known[MEMORY.name] += len(batch) - len(by_id)
+        report.known[MEMORY_KIND.name] += len(batch) - len(by_id)
 
         async def store(memories: Sequence[Mem0Memory]) -> None:
             async with self._database.transaction(namespace) as tx:
                 fields = [memory.fields for memory in memories]
-                outcomes = await self._importing.add(tx, MEMORY, list(map(_json, fields)), fields)
+                outcomes = await self._importing.add(tx, MEMORY_KIND, list(map(_json, fields)), fields)
                 new = [memory for memory in memories if outcomes[(memory.fields["id"],)] is Outcome.ADDED]
                 if new:
                     await self._records.restore(tx, MEMORY_HISTORY.record, [_json(memory.history) for memory in new])
-            report.added[MEMORY.name] += len(new)
+            report.added[MEMORY_KIND.name] += len(new)
             # There under its id, or one of the same scope says the same.
-            report.known[MEMORY.name] += len(memories) - len(new)
+            report.known[MEMORY_KIND.name] += len(memories) - len(new)
 
         if by_id:
             await each_alone_if_not_together(

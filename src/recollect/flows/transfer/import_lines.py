@@ -93,7 +93,7 @@ def check(kind: Kind, fields: Mapping[str, Any], columns: Mapping[str, Column]) 
         raise Invalid(f"a {fields['kind']} has no field {', '.join(sorted(unknown))}")
     for name, column in columns.items():
         value, form = fields.get(name), _FORMS.get(column.type)
-        if value is None and column.optional:
+        if value is None and (column.optional or (name in kind.later and name not in fields)):
             continue
         if value is None:
             raise Invalid(f"{name} must not be null")

@@ -154,7 +154,7 @@ class Importing:
                         f"position must be below {free}, the next_position of its session, not {record['position']}"
                     )
             owners = await self._sessions.owners_of(tx, sessions)
-        if kind.item is not None and (source := kind.item.source) is not None and added:
+        if (source := kind.source) is not None and added:
             # Only now is it known which are new: to weigh the words of all beforehand would make going on after a stop
             # as slow as the first time.
             made = await tasks.in_thread(lambda: [source(record, owners) for record in added])

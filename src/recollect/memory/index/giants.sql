@@ -78,7 +78,7 @@ from (
     order by items.distance, items.id
     limit :limit
 ) as best
-join passages on passages.namespace = :namespace and passages.id = best.id
+join passages on passages.namespace = :namespace and passages.id = best.id and passages.kind <> 'past_memory'
 order by best.distance, best.id;
 
 -- nearest_of_all
@@ -112,5 +112,5 @@ from (
     order by items.distance, items.id
     limit :limit
 ) as best
-join passages on passages.namespace = :namespace and passages.id = best.id
+join passages on passages.namespace = :namespace and passages.id = best.id and passages.kind <> 'past_memory'
 order by best.distance, best.id;

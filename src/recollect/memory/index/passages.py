@@ -32,6 +32,9 @@ class _Sql(Queries, file="passages.sql"):
     add_words: Query
     enqueue: Query
     relabel: Query
+    retire: Query
+    retire_words: Query
+    retire_vectors: Query
     of_items: Query
     count_of_items: Query
     count_in_sessions: Query
@@ -105,6 +108,12 @@ class Source:
     category: str | None = None
     metadata: str | None = None
     realm: str = ""
+    since: datetime | None = None
+    """Since when it has been in force; None for what is in force from its own time on."""
+    ended_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    expires_at: datetime | None = None
 
 
 class Part(NamedTuple):
@@ -205,6 +214,11 @@ class Passages:
             times=[source.at for source in sources],
             texts=[part.text for part in parts],
             realms=[source.realm for source in sources],
+            since=[source.since for source in sources],
+            ended=[source.ended_at for source in sources],
+            valid_from=[source.valid_from for source in sources],
+            valid_until=[source.valid_until for source in sources],
+            expiries=[source.expires_at for source in sources],
         )
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
         first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}
@@ -224,6 +238,15 @@ class Passages:
     async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str | None, metadata: str) -> None:
         """Give the passages of an item another category and other metadata; their words stay."""
         await tx.all(_Sql.relabel, kind=kind, item_id=item_id, category=category, metadata=metadata)
+
+    async def retire(
+        self, tx: Transaction, kind: str, item_id: str, past_kind: str, past_item_id: str, moment: datetime
+    ) -> None:
+        """Keep the passages of an item for questions about the time before a moment, as those of a past version."""
+        names = {"kind": kind, "item_id": item_id, "past_kind": past_kind, "past_item_id": past_item_id}
+        ids = [row["id"] for row in await tx.all(_Sql.retire, **names, moment=moment)]
+        for statement in (_Sql.retire_words, _Sql.retire_vectors):
+            await tx.all(statement, ids=ids, past_kind=past_kind)
 
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]

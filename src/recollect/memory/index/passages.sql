@@ -2,16 +2,21 @@
 -- The passages of some items.
 insert into passages (
     namespace, kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text,
-    realm
+    realm, since, ended_at, valid_from, valid_until, expires_at
 )
 select :namespace, p.kind, p.item_id, p.part, p.owner, p.agent_id, p.session_id, p.position, p.role, p.speaker,
-    p.category,
-       p.metadata::jsonb, p.at, p.text, p.realm
+       p.category, p.metadata::jsonb, p.at, p.text, p.realm, p.since, p.ended_at, p.valid_from, p.valid_until,
+       p.expires_at
 from unnest(
     :kinds::text[], :item_ids::text[], :parts::int[], :owners::text[], :agent_ids::text[], :session_ids::text[],
     :positions::bigint[], :roles::text[], :speakers::text[],
-    :categories::text[], :metadata::text[], :times::timestamptz[], :texts::text[], :realms::text[]
-) as p (kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text, realm)
+    :categories::text[], :metadata::text[], :times::timestamptz[], :texts::text[], :realms::text[],
+    :since::timestamptz[], :ended::timestamptz[], :valid_from::timestamptz[], :valid_until::timestamptz[],
+    :expiries::timestamptz[]
+) as p (
+    kind, item_id, part, owner, agent_id, session_id, position, role, speaker, category, metadata, at, text, realm,
+    since, ended_at, valid_from, valid_until, expires_at
+)
 returning id, item_id, part;
 
 -- add_words
@@ -31,6 +36,20 @@ select :namespace, q.id, q.owner from unnest(:ids::bigint[], :owners::text[]) as
 -- Another category and other metadata for the passages of one item.
 update passages set category = :category, metadata = :metadata::text::jsonb
 where namespace = :namespace and kind = :kind and item_id = :item_id;
+
+-- retire
+-- The passages of an item become those of a past version of it, with their words and vectors.
+update passages set kind = :past_kind, item_id = :past_item_id, ended_at = :moment
+where namespace = :namespace and kind = :kind and item_id = :item_id
+returning id;
+
+-- retire_words
+-- The same of what was derived from them: words.
+update passage_words set kind = :past_kind where namespace = :namespace and id = any(:ids::bigint[]);
+
+-- retire_vectors
+-- The same of what was derived from them: vectors.
+update passage_vectors set kind = :past_kind where namespace = :namespace and id = any(:ids::bigint[]);
 
 -- of_items
 -- The passages of some items of one kind.

@@ -53,6 +53,10 @@ class Scope:
     realm: str | None = None
     exclude_session: str | None = None
     roles: tuple[str, ...] | None = None
+    as_of: datetime | None = None
+    """What was in force then, past versions of memories included, and nothing that came later."""
+    valid_at: datetime | None = None
+    """What is true then in the world, as far as anybody said."""
 
     def values(self) -> dict[str, object]:
         """Each of them by the name that a statement knows it by."""
@@ -210,11 +214,12 @@ class Search:
         return _ids(rows if _enough(rows, limit, passages) else await db.all(_Sql.by_meaning, **values))
 
     async def score(
-        self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None, *, until: datetime | None
+        self, db: Statements, ids: Sequence[int], words: Lexical, meaning: Meaning | None, scope: Scope
     ) -> Scored:
-        """Passages with both scores, and the messages around them."""
+        """Passages with both scores, and the messages around them that are no later than a scope allows."""
         vector, model = (None, NO_MODEL) if meaning is None else (meaning.vector, meaning.model)
-        rows = await db.all(_Sql.score, ids=ids, words=words.vector, vector=vector, model=model, until=until)
+        limits = {"until": scope.until, "as_of": scope.as_of}
+        rows = await db.all(_Sql.score, ids=ids, words=words.vector, vector=vector, model=model, **limits)
         *passages, scores = rows
         lexical = dict(zip(scores["with_words"] or (), scores["lexical"] or (), strict=True))
         cosine = dict(zip(scores["with_vector"] or (), scores["cosine"] or (), strict=True))

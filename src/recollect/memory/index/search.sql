@@ -11,7 +11,7 @@ from (
         select distinct on (coalesce(words.head, words.id))
                words.id, words.weights <#> :vector::text::sparsevec as distance
         from passage_words words
-        where words.namespace = :namespace and words.keys && :keys::bigint[]
+        where words.namespace = :namespace and words.keys && :keys::bigint[] and words.kind <> 'past_memory'
           and (:kinds::text[] is null or words.kind = any(:kinds))
         order by coalesce(words.head, words.id), distance, words.id
     ) as items
@@ -34,7 +34,7 @@ from (
             select words.id, coalesce(words.head, words.id) as item,
                    words.weights <#> :vector::text::sparsevec as distance
             from passage_words words
-            where words.namespace = :namespace and words.keys && :keys::bigint[]
+            where words.namespace = :namespace and words.keys && :keys::bigint[] and words.kind <> 'past_memory'
               and (:kinds::text[] is null or words.kind = any(:kinds))
             order by distance, words.id
             limit :passages
@@ -60,6 +60,7 @@ from (
         from passage_words words
         where words.namespace = :namespace and words.keys && :keys::bigint[]
           and (:kinds::text[] is null or words.kind = any(:kinds))
+          and (:as_of::timestamptz is not null or words.kind <> 'past_memory')
         order by coalesce(words.head, words.id), distance, words.id
     ) as best
     order by best.distance, best.id
@@ -76,6 +77,10 @@ cross join lateral (
           and (:until::timestamptz is null or passages.at <= :until)
           and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
           and (:realm::text is null or passages.realm = :realm)
+          and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
+          and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
+          and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
+          and (:valid_at::timestamptz is null or coalesce(passages.valid_until > :valid_at, true))
         offset 0
 ) as passes
 order by items.distance, items.id
@@ -91,6 +96,7 @@ from (
     join passages on passages.namespace = :namespace and passages.id = words.id
     where words.namespace = :namespace
       and (:kinds::text[] is null or passages.kind = any(:kinds))
+      and (:as_of::timestamptz is not null or passages.kind <> 'past_memory')
       and (:owner::text is null or passages.owner = :owner)
       and (:agent_id::text is null or passages.agent_id = :agent_id)
       and (:session_id::text is null or passages.session_id = :session_id)
@@ -101,6 +107,10 @@ from (
       and (:until::timestamptz is null or passages.at <= :until)
       and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
       and (:realm::text is null or passages.realm = :realm)
+      and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
+      and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
+      and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
+      and (:valid_at::timestamptz is null or coalesce(passages.valid_until > :valid_at, true))
       and words.weights <#> :vector::text::sparsevec < 0
     order by coalesce(words.head, words.id), distance, words.id
 ) as items
@@ -117,7 +127,7 @@ from (
                vectors.id, vectors.embedding <=> :vector::text::halfvec as distance
         from passage_vectors vectors
         where vectors.namespace = :namespace
-          and vectors.model = :model
+          and vectors.model = :model and vectors.kind <> 'past_memory'
           and (:kinds::text[] is null or vectors.kind = any(:kinds))
           and (:owner::text is null or vectors.owner = :owner)
         order by coalesce(vectors.head, vectors.id), distance, vectors.id
@@ -141,7 +151,7 @@ from (
                    vectors.embedding <=> :vector::text::halfvec as distance
             from passage_vectors vectors
             where vectors.namespace = :namespace
-              and vectors.model = :model
+              and vectors.model = :model and vectors.kind <> 'past_memory'
               and (:kinds::text[] is null or vectors.kind = any(:kinds))
               and (:owner::text is null or vectors.owner = :owner)
             order by distance, vectors.id
@@ -167,6 +177,7 @@ from (
         where vectors.namespace = :namespace
           and vectors.model = :model
           and (:kinds::text[] is null or vectors.kind = any(:kinds))
+          and (:as_of::timestamptz is not null or vectors.kind <> 'past_memory')
           and (:owner::text is null or vectors.owner = :owner)
         order by coalesce(vectors.head, vectors.id), distance, vectors.id
     ) as nearest
@@ -184,6 +195,10 @@ cross join lateral (
           and (:until::timestamptz is null or passages.at <= :until)
           and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
           and (:realm::text is null or passages.realm = :realm)
+          and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
+          and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
+          and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
+          and (:valid_at::timestamptz is null or coalesce(passages.valid_until > :valid_at, true))
         offset 0
 ) as passes
 order by items.distance, items.id
@@ -200,6 +215,7 @@ from (
         on vectors.namespace = :namespace and vectors.id = passages.id and vectors.model = :model
     where passages.namespace = :namespace
       and (:kinds::text[] is null or passages.kind = any(:kinds))
+      and (:as_of::timestamptz is not null or passages.kind <> 'past_memory')
       and (:owner::text is null or passages.owner = :owner)
       and (:owner::text is null or vectors.owner = :owner)
       and (:agent_id::text is null or passages.agent_id = :agent_id)
@@ -211,6 +227,10 @@ from (
       and (:until::timestamptz is null or passages.at <= :until)
       and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
       and (:realm::text is null or passages.realm = :realm)
+      and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
+      and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
+      and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
+      and (:valid_at::timestamptz is null or coalesce(passages.valid_until > :valid_at, true))
     order by coalesce(vectors.head, vectors.id), distance, passages.id
 ) as items
 order by items.distance, items.id
@@ -226,6 +246,7 @@ with nominees as materialized (
            passages.metadata::text as metadata, passages.at, passages.text
     from passages
     where passages.namespace = :namespace and passages.id = any(:ids::bigint[])
+      and coalesce(passages.expires_at > now(), true)
 ),
 near as materialized (
     select beside.id, beside.kind, beside.part, beside.owner, beside.session_id, beside.position, beside.role,
@@ -245,6 +266,8 @@ near as materialized (
           and passages.position = place.position and passages.kind = place.kind and passages.owner = place.owner
           -- What was said later is no part of an answer about the past.
           and (:until::timestamptz is null or passages.at <= :until)
+          and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
+          and coalesce(passages.expires_at > now(), true)
         offset 0
     ) as beside
 ),

@@ -26,8 +26,9 @@ from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routes.recall import FLOOR, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
-from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED, Written
+from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.flows.long_term.memory_results import Written
 from recollect.memory.memories import HistoryEntry, MemoryScope, Place, StoredMemory
 
 router = Router(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())

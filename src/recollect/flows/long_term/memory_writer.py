@@ -1,0 +1,163 @@
+"""MemoryWriter: what happens to memories inside a transaction, together with their passages and past versions."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect import checks
+from recollect.errors import Conflict
+from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
+from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
+from recollect.flows.long_term.memory_requests import check_validity
+from recollect.memory.index.passages import Passages, Source
+from recollect.memory.memories import Draft, Memories, StoredMemory
+from recollect.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A memory that is to be taken out of force, and why; `seen` is what a model was shown of it."""
+
+    id: UUID
+    reason: Mapping[str, Any]
+    seen: StoredMemory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """What a caller says of a memory besides its text: for one that exists, what may be new to it."""
+
+    metadata: Mapping[str, Any]
+    details: Mapping[str, Any]
+    replaced: Sequence[Replaced]
+
+    def is_part_of(self, memory: StoredMemory) -> bool:
+        """Whether a memory has all of it already."""
+        absent = object()
+        return (
+            all(memory.metadata.get(name, absent) == value for name, value in self.metadata.items())
+            and all(getattr(memory, name) == value for name, value in self.details.items())
+            and all(each.id == memory.id for each in self.replaced)
+        )
+
+    def merged_into(self, memory: StoredMemory) -> StoredMemory:
+        """The memory with all of it."""
+        metadata = {**memory.metadata, **self.metadata}
+        checks.metadata(metadata)
+        return check_validity(replace(memory, metadata=metadata, **self.details))
+
+
+class MemoryWriter:
+    """Keeps what a memory was findable for questions about the past, and what it is for all others."""
+
+    def __init__(self, memories: Memories, passages: Passages, passage_writer: PassageWriter) -> None:
+        self._memories = memories
+        self._passages = passages
+        self._passage_writer = passage_writer
+
+    async def add(
+        self, tx: Transaction, draft: Draft, prepared: Prepared, replaced: Sequence[Replaced]
+    ) -> tuple[StoredMemory | None, list[UUID]]:
+        """Store a memory, and take out of force what it replaces; None if one in force says the same.
+
+        Those are locked before the new one is there: a change to one of them may be about to make it a duplicate.
+        """
+        old = await self._replaceable(tx, replaced)
+        if draft.key is not None and (holder := await self._memories.in_slot(tx, draft.scope, draft.key)):
+            old.setdefault(holder.id, (holder, {"because": "key"}))
+        moment = await self._memories.moment(tx, [memory for memory, _ in old.values()])
+        memory = await self._memories.add(tx, draft, moment)
+        if memory is None:
+            return None, []
+        await self._passage_writer.add(tx, _source(memory, prepared), prepared)
+        for other, reason in old.values():
+            await self.supersede(tx, other, memory, moment, reason)
+        await self._memories.take_slot(tx, memory)
+        return memory, list(old)
+
+    async def _replaceable(
+        self, tx: Transaction, replaced: Sequence[Replaced]
+    ) -> dict[UUID, tuple[StoredMemory, Mapping[str, Any]]]:
+        """Lock what is to be replaced; what a model was asked about counts only if it has not changed since."""
+        held = await self._memories.lock(tx, [each.id for each in replaced])
+        found = {}
+        for each in replaced:
+            memory = held.get(each.id)
+            if memory is not None and memory.superseded_by is None and each.seen in (None, memory):
+                found[each.id] = memory, each.reason
+            elif each.seen is None:
+                raise Conflict(f"Memory {each.id} is not in force any more: look at its history, and try again")
+        return found
+
+    async def change(
+        self,
+        tx: Transaction,
+        memory: StoredMemory,
+        new: StoredMemory,
+        prepared: Prepared,
+        said: str | None = None,
+        replaced: Sequence[Replaced] = (),
+    ) -> tuple[StoredMemory, list[UUID]]:
+        """Make a memory that this transaction holds like another; what it replaces, or what has its key, gives way."""
+        old = await self._replaceable(tx, replaced)
+        if new.key is not None and (holder := await self._memories.in_slot(tx, memory.scope, new.key)):
+            old.setdefault(holder.id, (holder, {"because": "key"}))
+        old.pop(memory.id, None)
+        moment = await self._memories.moment(tx, [memory, *(other for other, _ in old.values())])
+        for other, reason in old.values():
+            await self.supersede(tx, other, memory, moment, reason)
+        changed = await self._memories.change(tx, memory, new, moment, said)
+        await self._retire(tx, memory.id, moment)
+        await self._passage_writer.add(tx, _source(changed, prepared), prepared)
+        return changed, list(old)
+
+    async def supersede(
+        self, tx: Transaction, old: StoredMemory, new: StoredMemory, moment: datetime, reason: Mapping[str, Any]
+    ) -> None:
+        """Take a memory that this transaction holds out of force."""
+        await self._memories.supersede(tx, old, new, moment, reason)
+        await self._retire(tx, old.id, moment)
+
+    async def reinstate(self, tx: Transaction, memory: StoredMemory, prepared: Prepared) -> StoredMemory:
+        """Bring a memory that this transaction holds back into force; what has its key meanwhile gives way to it."""
+        holder = None if memory.key is None else await self._memories.in_slot(tx, memory.scope, memory.key)
+        moment = await self._memories.moment(tx, [memory] if holder is None else [memory, holder])
+        if holder is not None:
+            await self.supersede(tx, holder, memory, moment, {"because": "undo"})
+        restored = await self._memories.reinstate(tx, memory, moment)
+        await self._passage_writer.add(tx, _source(restored, prepared), prepared)
+        return restored
+
+    async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
+        """Delete memories for good, with all that they ever said; returns those that there were."""
+        passages = await self._passages.of_items(tx, PAST_MEMORY, await self._memories.versions(tx, ids))
+        removed = [memory_id for memory_id in ids if await self._memories.remove(tx, memory_id, event)]
+        passages += await self._passages.of_items(tx, MEMORY, list(map(str, removed)))
+        await self._passages.remove(tx, passages)
+        return removed
+
+    async def _retire(self, tx: Transaction, memory_id: UUID, moment: datetime) -> None:
+        past = await self._memories.last_version(tx, memory_id)
+        await self._passages.retire(tx, MEMORY, str(memory_id), PAST_MEMORY, past, moment)
+
+
+def _source(memory: StoredMemory, prepared: Prepared) -> Source:
+    return Source(
+        MEMORY,
+        str(memory.id),
+        prepared.excerpts,
+        memory.created_at,
+        owner=memory.user_id or "",
+        agent_id=memory.agent_id,
+        session_id=memory.session_id,
+        position=memory.position,
+        category=memory.category,
+        metadata=json.dumps(memory.metadata),
+        since=memory.since,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+        expires_at=memory.expires_at,
+    )
