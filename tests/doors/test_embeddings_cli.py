@@ -121,6 +121,21 @@ async def test_doctor_names_the_model_its_speed_and_what_a_switch_would_take(
     assert "MISSING  model      OpenAI does not know the model or URL (404): model not found" in lost.stdout
 
 
+async def test_doctor_notices_another_model_under_the_name_of_the_stored_vectors(
+    engine: Engine, namespace: str, provider: ProviderServer
+) -> None:
+    environment = {"RECOLLECT_EMBEDDING_MODEL": "openai:changing"} | provider.environment()
+    provider.dimensions = 768
+    assert run("remember", "Otters hold hands.", **environment).returncode == 0
+    assert run("doctor", **environment).returncode == 0
+    provider.dimensions = 512
+    changed = run("doctor", **environment)
+    assert changed.returncode == 1
+    assert (
+        "openai:changing has 512 dimensions, and the stored vectors have 768, so it is another model" in changed.stdout
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
