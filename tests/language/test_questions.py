@@ -33,6 +33,11 @@ def test_a_message_that_ends_with_a_question_asks(text: str) -> None:
     assert asks(text)
 
 
+@pytest.mark.parametrize("text", ["Where is it?", "WHERE IS IT?!!", "Where is it ？！\n", "(Where is it?)", "“Where?”"])
+def test_a_question_is_one_however_loudly_it_ends(text: str) -> None:
+    assert only_asks(text)
+
+
 @pytest.mark.parametrize("text", ["", "Yes.", "Why? " + "Because. " * 50])
 def test_other_messages_do_not_ask(text: str) -> None:
     assert not asks(text)

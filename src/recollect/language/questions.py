@@ -1,12 +1,14 @@
 """What kind of text recall is given: whom it asks, what it wants back, and whether it is a question at all."""
 
 import re
+import string
 from typing import Final
 
 from recollect.language.passages import sentences
 
 _QUESTION_TAIL: Final = 200  # characters: a message asks if it ends with a question, more or less
 _QUESTION_MARKS: Final = ("?", "？", "؟")
+_AFTER_QUESTION_MARKS: Final = string.whitespace + "!！\"'”’»)"
 _STATED_SHARE: Final = 0.4  # of the words of a prompt stand outside its questions
 
 _ASKS_ASSISTANT: Final = re.compile(
@@ -43,8 +45,8 @@ def asks(text: str) -> bool:
 
 
 def only_asks(text: str) -> bool:
-    """Whether the last thing a message says is a question."""
-    return text.rstrip().endswith(_QUESTION_MARKS)
+    """Whether the last thing a message says is a question, however loudly."""
+    return text.rstrip(_AFTER_QUESTION_MARKS).endswith(_QUESTION_MARKS)
 
 
 def is_prompt(text: str) -> bool:
