@@ -188,7 +188,8 @@ def test_nothing_reaches_a_relevance_of_one_and_the_answer_says_so(doors: Doors)
         ({"min_relevance": 1.5}, 'min_relevance must be a number between 0 and 1, or "default", not 1.5'),
         ({"kinds": ["dream"]}, "kind must be one of"),
         ({"categories": ["opinion"]}, "category must be one of"),
-        ({"roles": [" "]}, "roles is empty"),
+        ({"roles": [" "]}, "roles is empty: it needs at least one"),
+        ({"exclude_session": ""}, "exclude_session is empty: pass the id of the session"),
         ({"since": "2024-02-01T00:00:00+00:00", "until": "2024-01-01T00:00:00+00:00"}, "is before since"),
         ({"top_k": 0}, "top_k"),
     ],
@@ -204,6 +205,23 @@ def test_bad_values_are_refused_in_the_same_words(doors: Doors, filters: dict[st
     command = doors.command(**filters)
     assert command.returncode != 0
     assert sentence in command.stderr
+
+
+@pytest.mark.parametrize("name", ["roles", "kinds", "categories"])
+def test_an_empty_list_is_refused_in_the_same_words(doors: Doors, name: str) -> None:
+    sentence = f"{name} is empty and would match nothing: omit it to match all"
+    with pytest.raises(Invalid, match=sentence):
+        doors.library(**{name: []})
+    assert sentence in doors.http.post("/recall", json={"query": QUESTION, name: []}).json()["detail"]
+    assert sentence in doors.mcps[0].refused("recall", query=QUESTION, **{name: []})
+
+
+def test_a_budget_of_nothing_is_refused_in_the_same_words(doors: Doors) -> None:
+    sentence = "token_budget must be a whole number greater than 0"
+    with pytest.raises(Invalid, match=sentence):
+        doors.library(token_budget=0)
+    assert sentence in doors.http.post("/recall", json={"query": QUESTION, "token_budget": 0}).json()["detail"]
+    assert sentence in doors.command(token_budget=0).stderr
 
 
 @pytest.mark.parametrize("name", ["since", "until", "now"])
