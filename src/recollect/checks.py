@@ -86,11 +86,11 @@ def has_words(value: str) -> bool:
 
 def identifier(value: str, name: str) -> str:
     """A name that a caller gives to a user, a session or an agent."""
-    return _short(value, name, f"pass the id of the {name.removesuffix('_id')}")
+    return _short(value, name, f"pass the id of the {name.removesuffix('_id').removeprefix('exclude_')}")
 
 
 def short_name(value: str, name: str) -> str:
-    """What a caller calls a thing or a kind of things: a node, a label, a relation."""
+    """What a caller calls a person, a thing or a kind of things: a speaker, a node, a label, a role."""
     return _short(value, name, "it needs at least one non-whitespace character")
 
 
@@ -203,6 +203,10 @@ def one_of(value: str, allowed: Sequence[str], name: str) -> str:
     return value
 
 
+_OUT_OF_RANGE = "{name} is outside the range of years that can be stored: {value}"
+_INFINITE = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
 def utc(value: datetime, name: str) -> datetime:
     """A moment in UTC; one without a time zone is taken as UTC."""
     if not isinstance(value, datetime):
@@ -212,7 +216,7 @@ def utc(value: datetime, name: str) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as problem:
-        raise Invalid(f"{name} is outside the range of years that can be stored: {value}") from problem
+        raise Invalid(_OUT_OF_RANGE.format(name=name, value=value)) from problem
 
 
 def moment(given: object) -> datetime:
@@ -223,9 +227,14 @@ def moment(given: object) -> datetime:
         raise ValueError("write a date and time such as 2026-02-14T12:00:00Z") from None
 
 
-def optional_utc(value: datetime | None, name: str) -> datetime | None:
-    """The same where it may be missing."""
-    return None if value is None else utc(value, name)
+def storable_utc(value: datetime | None, name: str) -> datetime | None:
+    """When something was said, or None. The first and the last moment stand for infinity in PostgreSQL."""
+    if value is None:
+        return None
+    stored = utc(value, name)
+    if stored in _INFINITE:
+        raise Invalid(_OUT_OF_RANGE.format(name=name, value=value))
+    return stored
 
 
 def time_range(

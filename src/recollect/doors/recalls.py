@@ -109,7 +109,7 @@ def _words(given: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
         raise Invalid(f"{name} must be a list of strings, not one string: [{given!r}]")
     if given is not None and not given:
         raise Invalid(f"{name} is empty and would match nothing: omit it to match all")
-    return None if given is None else tuple(checks.identifier(word, name) for word in given)
+    return None if given is None else tuple(checks.short_name(word, name) for word in given)
 
 
 def _moment(given: datetime | str, name: str) -> datetime:

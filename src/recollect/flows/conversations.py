@@ -104,8 +104,8 @@ class Conversations:
         """Write a question, of a speaker who may have a name, and its answer next to each other, in one transaction."""
         checks.storable(conversation_id, "conversation_id")
         if speaker is not None:
-            checks.identifier(speaker, "speaker")
-        encoded, said_at = checks.metadata_text(metadata), checks.optional_utc(at, "at")
+            checks.short_name(speaker, "speaker")
+        encoded, said_at = checks.metadata_text(metadata), checks.storable_utc(at, "at")
         messages = (
             NewMessage("user", checks.text(user_message, "user_message"), encoded, speaker, said_at),
             NewMessage("assistant", checks.text(assistant_response, "assistant_response"), encoded, at=said_at),

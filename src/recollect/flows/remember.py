@@ -223,7 +223,7 @@ class Remember:
     ) -> Remembered:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
-        said_at = None if at is None else checks.utc(at, "at")
+        said_at = checks.storable_utc(at, "at")
         encoded = checks.metadata(metadata)
         excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):

@@ -43,8 +43,8 @@ def message(given: NewMessage, place: str = "") -> log.NewMessage:
         checks.one_of(given["role"], ROLES, f"{place}role"),
         checks.text(given["content"], f"{place}content"),
         checks.metadata(given.get("metadata"), f"{place}metadata"),
-        None if speaker is None else checks.identifier(speaker, f"{place}speaker"),
-        checks.optional_utc(given.get("at"), f"{place}at"),
+        None if speaker is None else checks.short_name(speaker, f"{place}speaker"),
+        checks.storable_utc(given.get("at"), f"{place}at"),
         checks.optional_uuid(given.get("id"), f"{place}id"),
     )
 
@@ -56,7 +56,7 @@ def document(given: NewDocument, place: str = "") -> documents.NewDocument:
         checks.text(given["content"], f"{place}content"),
         None if embedding is None else checks.embedding(embedding, f"{place}embedding"),
         checks.metadata(given.get("metadata"), f"{place}metadata"),
-        checks.optional_utc(given.get("at"), f"{place}at"),
+        checks.storable_utc(given.get("at"), f"{place}at"),
         checks.optional_uuid(given.get("id"), f"{place}id"),
     )
 

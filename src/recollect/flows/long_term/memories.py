@@ -137,7 +137,7 @@ class LongTermMemory:
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
-        said_at = checks.optional_utc(at, "at")
+        said_at = checks.storable_utc(at, "at")
         origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, metadata):
             return known
