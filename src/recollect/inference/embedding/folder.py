@@ -45,7 +45,7 @@ class Export:
         """The only ONNX file."""
         folder = self.folder
         if not folder.is_dir():
-            raise Misconfigured(f"{folder} is not a folder: write onnx: and the folder that the model's files are in")
+            raise Misconfigured(f"{folder} is not a folder: write onnx: followed by the path of the model's folder")
         found = sorted([*folder.glob("*.onnx"), *folder.glob(f"{_ONNX}/*.onnx")])
         if not found:
             raise Misconfigured(f"{folder} has no ONNX file: put the model's {_ONNX}/model.onnx there")
