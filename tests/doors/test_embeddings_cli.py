@@ -141,7 +141,7 @@ async def test_doctor_notices_another_model_under_the_name_of_the_stored_vectors
     [
         ("minilm", "RECOLLECT_EMBEDDING_MODEL: write local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"),
         ("openai:m@9999", "RECOLLECT_EMBEDDING_MODEL: at most 3,072 dimensions can be stored"),
-        ("onnx:/nowhere", "/nowhere is not a folder: write onnx: and the folder that the model's files are in"),
+        ("onnx:/nowhere", "/nowhere is not a folder: write onnx: followed by the path of the model's folder"),
     ],
 )
 def test_a_setting_that_names_no_model_is_one_sentence(settings: Settings, value: str, sentence: str) -> None:

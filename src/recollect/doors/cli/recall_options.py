@@ -14,7 +14,7 @@ class _KindOption(click.Option):
         from recollect.flows.kinds import registry
 
         *others, last = registry.recalled()
-        self.help = f"Only this kind: {', '.join(others)} or {last}. May be repeated."
+        self.help = f"Only this kind: {', '.join(others)} or {last}. Can be repeated."
         return super().get_help_record(ctx)
 
 

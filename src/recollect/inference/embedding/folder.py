@@ -38,7 +38,7 @@ class Export:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise Misconfigured(f"{folder} is not a folder: write onnx: and the folder that the model's files are in")
+            raise Misconfigured(f"{folder} is not a folder: write onnx: followed by the path of the model's folder")
         self.folder = folder
         self._config = read_json(folder / "config.json")
         self._pooling = read_json(folder / "1_Pooling" / "config.json")

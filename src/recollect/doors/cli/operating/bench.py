@@ -41,7 +41,7 @@ class Question:
         """Read a line of the questions, whose optional fields must make sense if they are there."""
         category, gold = row.get("category"), row.get("gold_turns") or []
         if not isinstance(gold, list) or not all(isinstance(turn, str) for turn in gold):
-            raise Invalid(f"question {row['id']}: gold_turns must be a list of turn ids")
+            raise Invalid(f"question {row['id']}: gold_turns must be a list of turn ids, which are strings")
         if not isinstance(category, str | None):
             raise Invalid(f"question {row['id']}: category must be a string")
         until = None if row.get("until") is None else _moment(row["until"], f"question {row['id']}: until")

@@ -83,7 +83,7 @@ async def recall(
     categories: list[str] | None = None,
     since: Annotated[str | None, Field(description="ISO 8601")] = None,
     until: str | None = None,
-    metadata: Annotated[dict[str, Any] | None, Field(description="It must contain")] = None,
+    metadata: Annotated[dict[str, Any] | None, Field(description="Its metadata must contain this")] = None,
     min_relevance: Annotated[float | None, Field(description="0 to 1")] = None,
     explain: bool = False,
 ) -> Recalled:
