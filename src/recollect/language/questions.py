@@ -7,7 +7,7 @@ from recollect.language.passages import sentences
 
 _QUESTION_TAIL: Final = 200  # characters: a message asks if it ends with a question, more or less
 _QUESTION_MARKS: Final = ("?", "？", "؟")
-_STATED_SHARE: Final = 0.4  # of the words of a prompt stand outside its questions
+_STATED_SHARE: Final = 0.4  # at least so much of a prompt's words is outside its questions
 
 _ASKS_ASSISTANT: Final = re.compile(
     r"\b(?:did|had|have) you (?:\w+ly )?"
@@ -37,18 +37,18 @@ def asks_summary(question: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a message ends with a question, so that the next one may answer it."""
+    """Whether a message asks near its end, so that the next one may answer it."""
     tail = text[-_QUESTION_TAIL:]
     return any(mark in tail for mark in _QUESTION_MARKS)
 
 
-def only_asks(text: str) -> bool:
-    """Whether the last thing a message says is a question."""
+def ends_with_question(text: str) -> bool:
+    """Whether nothing follows the last question of a message."""
     return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def is_prompt(text: str) -> bool:
-    """Whether a text is what a user says in the middle of work: several sentences, most of them no questions.
+    """Whether a text is what a user says in the middle of work: several sentences, and not only questions.
 
     "Ready to continue the budget. We agreed on three categories. What is next?"
     """
