@@ -89,6 +89,11 @@ def identifier(value: str, name: str) -> str:
     return _short(value, name, f"pass the id of the {name.removesuffix('_id')}")
 
 
+def optional_identifier(value: str | None, name: str) -> str | None:
+    """Such a name where it may be missing."""
+    return None if value is None else identifier(value, name)
+
+
 def short_name(value: str, name: str) -> str:
     """What a caller calls a thing or a kind of things: a node, a label, a relation."""
     return _short(value, name, "it needs at least one non-whitespace character")
@@ -216,7 +221,7 @@ def utc(value: datetime, name: str) -> datetime:
 
 
 def moment(given: object) -> datetime:
-    """A date and time as JSON has it, in text; a plain ValueError, for models of Pydantic."""
+    """A date and time in text, as JSON, files and commands have it; a plain ValueError, for models of Pydantic."""
     try:
         return datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
@@ -224,7 +229,7 @@ def moment(given: object) -> datetime:
 
 
 def optional_utc(value: datetime | None, name: str) -> datetime | None:
-    """The same where it may be missing."""
+    """A moment in UTC that may be missing."""
     return None if value is None else utc(value, name)
 
 

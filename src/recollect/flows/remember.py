@@ -223,8 +223,7 @@ class Remember:
     ) -> Remembered:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
-        said_at = None if at is None else checks.utc(at, "at")
-        encoded = checks.metadata(metadata)
+        said_at, encoded = checks.optional_utc(at, "at"), checks.metadata(metadata)
         excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
@@ -233,8 +232,8 @@ class Remember:
                     await self._merge(tx, document_id, present, metadata or {})
                     return Remembered(document_id, "existing")
                 if added := await self._documents.add_once(tx, text, encoded, said_at):
-                    document_id, at = added
-                    source = Source("document", str(document_id), excerpts, at, metadata=encoded)
+                    document_id, stored_at = added
+                    source = Source("document", str(document_id), excerpts, stored_at, metadata=encoded)
                     await self._passages.add(tx, [source])
             if added:
                 self._written()

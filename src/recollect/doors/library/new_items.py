@@ -38,12 +38,11 @@ class NewDocument(TypedDict, total=False):
 
 def message(given: NewMessage, place: str = "") -> log.NewMessage:
     """A message for the log; `place` stands before the names of its fields in errors."""
-    speaker = given.get("speaker")
     return log.NewMessage(
         checks.one_of(given["role"], ROLES, f"{place}role"),
         checks.text(given["content"], f"{place}content"),
         checks.metadata(given.get("metadata"), f"{place}metadata"),
-        None if speaker is None else checks.identifier(speaker, f"{place}speaker"),
+        checks.optional_identifier(given.get("speaker"), f"{place}speaker"),
         checks.optional_utc(given.get("at"), f"{place}at"),
         checks.optional_uuid(given.get("id"), f"{place}id"),
     )

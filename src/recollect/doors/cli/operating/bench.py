@@ -125,8 +125,8 @@ def role_and_name(speaker: str) -> tuple[str, str | None]:
 def moment(value: Any, name: str) -> datetime:
     """A time of a corpus or a question, in UTC."""
     try:
-        return checks.utc(datetime.fromisoformat(value), name)
-    except (TypeError, ValueError) as problem:
+        return checks.utc(checks.moment(value), name)
+    except ValueError as problem:
         raise Invalid(f"{name} is not a date or time of ISO 8601: {problem}") from problem
 
 

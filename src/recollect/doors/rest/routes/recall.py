@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import Field, WithJsonSchema
 
 from recollect.doors.recalls import DEFAULT_TOP_K, Asked, Recalled
-from recollect.doors.rest.bodies import Body
+from recollect.doors.rest.bodies import DATE_TIME, Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
@@ -17,7 +17,7 @@ from recollect.flows.search.recall import MAX_TOP_K
 router = Router(tags=["recall"], route_class=Route, responses=responses())
 
 # The engine checks these, in the same words at every door; the document says what it accepts.
-Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]})]
+MomentText = Annotated[str, DATE_TIME]
 Floor = Annotated[
     float | str,
     WithJsonSchema(
@@ -42,8 +42,10 @@ class RecallRequest(Body):
     categories: list[str] | None = Field(
         None, min_length=1, description="Only long-term memories of these categories", examples=[["preference"]]
     )
-    since: Moment | None = Field(None, description="Said or stored at this time or later; UTC if no time zone is given")
-    until: Moment | None = Field(None, description="Said or stored at this time or earlier")
+    since: MomentText | None = Field(
+        None, description="Said or stored at this time or later; UTC if no time zone is given"
+    )
+    until: MomentText | None = Field(None, description="Said or stored at this time or earlier")
     metadata: dict[str, Any] | None = Field(None, description="Only items whose metadata contains this")
     min_relevance: Floor | None = Field(None, description=FLOOR)
     top_k: int = Field(
@@ -53,7 +55,9 @@ class RecallRequest(Body):
     )
     token_budget: int | None = Field(None, gt=0, description="Maximum total number of tokens in all texts")
     explain: bool = Field(False, description="Add how each score came about")
-    now: Moment | None = Field(None, description='What "yesterday" in the question counts from; the present if omitted')
+    now: MomentText | None = Field(
+        None, description='What "yesterday" in the question counts from; the present if omitted'
+    )
 
 
 @router.post("/recall")

@@ -66,7 +66,7 @@ class NewMessage(ChatEntry):
             self.role,
             checks.text(text, f"{place}.content"),
             checks.metadata(self.metadata, f"{place}.metadata"),
-            None if self.speaker is None else checks.identifier(self.speaker, f"{place}.speaker"),
+            checks.optional_identifier(self.speaker, f"{place}.speaker"),
             checks.optional_utc(self.at, f"{place}.at"),
             self.id,
         )
