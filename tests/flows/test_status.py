@@ -139,7 +139,7 @@ async def test_passages_that_wait_too_long_need_attention(
     (sentence,) = late.attention
     assert "2 passage(s) are waiting to be embedded, the oldest for 120 minutes" in sentence
     monkeypatch.setattr(
-        engine.namespace_models, "embedders", Embedders(LocalModels(None, {}), engine.providers, "local")
+        engine.namespace_models, "embedders", Embedders(LocalModels(None), engine.providers, "local")
     )
     wordy = await engine.status.report(namespace)
     assert (wordy.embeddings.active, wordy.attention) == (None, [])
