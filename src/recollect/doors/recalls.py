@@ -155,7 +155,7 @@ class RecalledMemory(BaseModel):
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: dict[str, Any] | None
+    metadata: Annotated[dict[str, Any] | None, BeforeValidator(checks.as_object)]
     repeats: list[str] = Field(description="Ids of duplicates, which are shown as this one result")
     explanation: WhyRecalled | None = Field(None, description="Only if asked for with `explain`")
 
