@@ -16,7 +16,7 @@ from recollect.errors import Misconfigured
 MAX_CONNECTIONS = 20
 PREFIX = "RECOLLECT_"
 
-# In a name as Vertex's text-embedding@001, what follows the sign is not read as dimensions.
+# Dimensions do not begin with 0, so that the name of Vertex's text-embedding@001 stays whole.
 EMBEDDING_MODEL = re.compile(r"local|onnx:(?P<folder>.+)|openai:(?P<model>\S+?)(?:@(?P<dimensions>[1-9][0-9]*))?")
 EMBEDDING_MODEL_FORMS = "local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"
 

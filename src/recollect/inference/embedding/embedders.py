@@ -31,7 +31,7 @@ class LocalModels:
 
     @classmethod
     def locate(cls, settings: Settings) -> Self:
-        """What the settings name; Misconfigured if its files are not there. Hashing large ones takes a moment."""
+        """The models that the settings name; Misconfigured if files are missing. Hashing large ones takes a moment."""
         models = cls(LocalEmbedder.locate(settings.embedding_model_path))
         models.named(settings.embedding_model)
         return models
