@@ -89,9 +89,19 @@ def identifier(value: str, name: str) -> str:
     return _short(value, name, f"pass the id of the {name.removesuffix('_id').removeprefix('exclude_')}")
 
 
+def optional_identifier(value: str | None, name: str) -> str | None:
+    """Such a name where it may be missing."""
+    return None if value is None else identifier(value, name)
+
+
 def short_name(value: str, name: str) -> str:
     """What a caller calls a person, a thing or a kind of things: a speaker, a node, a label, a role."""
     return _short(value, name, "it needs at least one non-whitespace character")
+
+
+def optional_short_name(value: str | None, name: str) -> str | None:
+    """Such a name where it may be missing."""
+    return None if value is None else short_name(value, name)
 
 
 def optional_text(value: str | None, name: str) -> str | None:
@@ -220,7 +230,7 @@ def utc(value: datetime, name: str) -> datetime:
 
 
 def moment(given: object) -> datetime:
-    """A date and time as JSON has it, in text; a plain ValueError, for models of Pydantic."""
+    """A date and time in text, as JSON, files and commands have it; a plain ValueError, for models of Pydantic."""
     try:
         return datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
@@ -235,6 +245,11 @@ def storable_utc(value: datetime | None, name: str) -> datetime | None:
     if stored in _INFINITE:
         raise Invalid(_OUT_OF_RANGE.format(name=name, value=value))
     return stored
+
+
+def optional_utc(value: datetime | None, name: str) -> datetime | None:
+    """A moment in UTC that may be missing."""
+    return None if value is None else utc(value, name)
 
 
 def time_range(

@@ -99,6 +99,7 @@ async def test_a_summary_prefers_neither_side(engine: Engine, namespace: str) ->
     for question, is_preferred in (("Summarise what was said about soup", False), ("Which soup was it?", True)):
         found = await ask(engine, namespace, question, explain=True)
         roles = [memory.explanation.parts.role for memory in found.memories if memory.explanation is not None]
+        assert len(roles) == len(said)
         assert any(roles) is is_preferred
 
 

@@ -53,8 +53,8 @@ class Asked:
             roles=_words(self.roles, "roles"),
             kinds=_words(self.kinds, "kinds"),
             categories=_words(self.categories, "categories"),
-            since=None if self.since is None else checks.utc(_moment(self.since, "since"), "since"),
-            until=None if self.until is None else checks.utc(_moment(self.until, "until"), "until"),
+            since=checks.optional_utc(_moment(self.since, "since"), "since"),
+            until=checks.optional_utc(_moment(self.until, "until"), "until"),
             metadata=checks.metadata_filter(self.metadata, metadata_name),
         )
 
@@ -68,7 +68,7 @@ class Asked:
             token_budget=self.token_budget,
             explain=self.explain,
             min_relevance=floor(self.min_relevance),
-            now=None if self.now is None else _moment(self.now, "now"),
+            now=_moment(self.now, "now"),
         )
 
 
@@ -112,10 +112,12 @@ def _words(given: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
     return None if given is None else tuple(checks.short_name(word, name) for word in given)
 
 
-def _moment(given: datetime | str, name: str) -> datetime:
+def _moment(given: datetime | str | None, name: str) -> datetime | None:
     """A time with its zone, UTC if it has none: `now` says in which zone today ends."""
+    if given is None:
+        return None
     try:
-        moment = datetime.fromisoformat(given) if isinstance(given, str) else given
+        moment = checks.moment(given) if isinstance(given, str) else given
     except ValueError as problem:
         shown = str(given)[: checks.MAX_SHOWN_CHARACTERS]
         raise Invalid(f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not {shown!r}") from problem
@@ -153,7 +155,7 @@ class RecalledMemory(BaseModel):
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: dict[str, Any] | None
+    metadata: Annotated[dict[str, Any] | None, BeforeValidator(checks.as_object)]
     repeats: list[str] = Field(description="Ids of duplicates, which are shown as this one result")
     explanation: WhyRecalled | None = Field(None, description="Only if asked for with `explain`")
 

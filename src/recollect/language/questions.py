@@ -39,18 +39,18 @@ def asks_summary(question: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a message ends with a question, so that the next one may answer it."""
+    """Whether a message asks near its end, so that the next one may answer it."""
     tail = text[-_QUESTION_TAIL:]
     return any(mark in tail for mark in _QUESTION_MARKS)
 
 
-def only_asks(text: str) -> bool:
+def ends_with_question(text: str) -> bool:
     """Whether the last thing a message says is a question, however loudly."""
     return text.rstrip(_AFTER_QUESTION_MARKS).endswith(_QUESTION_MARKS)
 
 
 def is_prompt(text: str) -> bool:
-    """Whether a text is what a user says in the middle of work: several sentences, most of them no questions.
+    """Whether a text is what a user says in the middle of work: several sentences, and not only questions.
 
     "Ready to continue the budget. We agreed on three categories. What is next?"
     """

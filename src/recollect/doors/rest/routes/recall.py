@@ -7,7 +7,7 @@ from pydantic import Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from recollect.doors.recalls import DEFAULT_TOP_K, Asked, Recalled
-from recollect.doors.rest.bodies import Body
+from recollect.doors.rest.bodies import DATE_TIME, Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
@@ -18,7 +18,7 @@ from recollect.flows.search.recall import MAX_TOP_K
 router = Router(tags=["recall"], route_class=Route, responses=responses())
 
 # The engine checks these, in the same words at every door; the document says what it accepts.
-Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]})]
+MomentText = Annotated[str, DATE_TIME]
 Floor = Annotated[
     float | str,
     WithJsonSchema(
@@ -55,8 +55,10 @@ class RecallRequest(Body):
         examples=[["preference"]],
         json_schema_extra=SOME_ITEMS,
     )
-    since: Moment | None = Field(None, description="Said or stored at this time or later; UTC if no time zone is given")
-    until: Moment | None = Field(None, description="Said or stored at this time or earlier")
+    since: MomentText | None = Field(
+        None, description="Said or stored at this time or later; UTC if no time zone is given"
+    )
+    until: MomentText | None = Field(None, description="Said or stored at this time or earlier")
     metadata: dict[str, Any] | None = Field(None, description="Only items whose metadata contains this")
     min_relevance: Floor | None = Field(None, description=FLOOR)
     top_k: int = Field(
@@ -68,7 +70,9 @@ class RecallRequest(Body):
         None, description="Maximum total number of tokens in all texts", json_schema_extra={"minimum": 1}
     )
     explain: bool = Field(False, description="Add how each score came about")
-    now: Moment | None = Field(None, description='What "yesterday" in the question counts from; the present if omitted')
+    now: MomentText | None = Field(
+        None, description='What "yesterday" in the question counts from; the present if omitted'
+    )
 
 
 @router.post("/recall")

@@ -66,7 +66,7 @@ class NewMessage(ChatEntry):
             self.role,
             checks.text(text, f"{place}.content"),
             checks.metadata(self.metadata, f"{place}.metadata"),
-            None if self.speaker is None else checks.short_name(self.speaker, f"{place}.speaker"),
+            checks.optional_short_name(self.speaker, f"{place}.speaker"),
             checks.storable_utc(self.at, f"{place}.at"),
             self.id,
         )
