@@ -147,7 +147,7 @@ async def build_indexes(report: Report, engine: Engine) -> None:
     embedder = engine.embedders.local
     assert embedder is not None
     started = time.perf_counter()
-    await engine.indexes.build("shared", "owner-100k", embedder, None)
+    await engine.indexes.build("shared", "owner-100k", embedder.model_id, None)
     report.add("building the index of a giant with 100,000 passages", f"{time.perf_counter() - started:.0f} s")
 
 

@@ -11,6 +11,7 @@ from benchmarks.report import Report
 from benchmarks.yardsticks import comparison, conversation
 from benchmarks.yardsticks.comparison import Measured
 
+from recollect.doors.cli.operating.bench import Question
 from recollect.engine import Engine
 
 OURS = Measured((0.8, 400.0, 5.0, 60.0, 10.0, 12.0), "text")
@@ -21,13 +22,13 @@ def test_a_conversation_is_read_with_those_of_its_questions_that_can_be_scored(t
     corpus, questions = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl"
     turn = {"session": "s", "speaker": "Ann", "time": "2024-05-01T10:00", "text": "I am here."}
     corpus.write_text("".join(json.dumps(turn | {"conversation": c, "turn": f"{c}-1"}) + "\n" for c in ("a", "b")))
-    asked = {"conversation": "b", "question": "Who?"}
+    asked = {"conversation": "b", "id": "q", "question": "Who?"}
     scored = asked | {"gold_turns": ["b-1"], "until": "2024-05-02"}
     other = scored | {"conversation": "a"}
     questions.write_text("".join(json.dumps(row) + "\n" for row in (asked, scored, other)))
     talk = conversation.read(corpus, questions, "b")
     assert [one.id for one in talk.turns] == ["b-1"]
-    assert talk.questions == (conversation.Question("Who?", datetime(2024, 5, 2, tzinfo=UTC), ("b-1",)),)
+    assert talk.questions == (Question("b", "q", "Who?", datetime(2024, 5, 2, tzinfo=UTC), None, ("b-1",)),)
     assert conversation.read(corpus, questions, None).name == "a"
 
 

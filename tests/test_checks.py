@@ -1,7 +1,7 @@
 """Checks of input hold for any input."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,18 @@ def test_a_moment_is_kept_and_ends_up_in_utc(value: datetime) -> None:
         return
     assert moment.utcoffset() is not None
     assert moment.utcoffset().total_seconds() == 0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max, datetime.min.replace(tzinfo=UTC)])
+def test_a_moment_that_postgresql_takes_for_infinity_is_not_stored(moment: datetime) -> None:
+    with pytest.raises(Invalid, match="at is outside the range of years that can be stored"):
+        checks.storable_utc(moment, "at")
+    assert checks.utc(moment, "since").tzinfo is UTC  # as the end of a range, it means always
+
+
+def test_what_is_empty_is_told_by_what_it_is() -> None:
+    with pytest.raises(Invalid, match="exclude_session is empty: pass the id of the session"):
+        checks.identifier(" ", "exclude_session")
 
 
 @pytest.mark.parametrize("text", ["\\u0000", 'a "\\\\u0000" b'])

@@ -22,6 +22,14 @@ def test_a_wrong_value_is_blamed_on_the_variable_that_holds_it(monkeypatch: pyte
         ("DATABASE_TIMEOUT_SECONDS", "0", "RECOLLECT_DATABASE_TIMEOUT_SECONDS must be greater than 0"),
         ("DATABASE_TIMEOUT_SECONDS", "soon", "RECOLLECT_DATABASE_TIMEOUT_SECONDS must be a number"),
         ("INDEXER", "perhaps", "RECOLLECT_INDEXER must be true or false"),
+        *(
+            (
+                "EMBEDDING_MODEL",
+                f"openai:small{ending}",
+                f"RECOLLECT_EMBEDDING_MODEL: write {settings.EMBEDDING_MODEL_FORMS}",
+            )
+            for ending in ("@", "@0", "@-1", "@007", "@1@2")
+        ),
         ("LOG_FORMAT", "xml", "RECOLLECT_LOG_FORMAT must be 'text' or 'json'"),
     ],
 )

@@ -1,7 +1,7 @@
 """What recall measures of its results on a set: their signals, their relevance, and whether they hold the answer."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.doors.cli.one_command import opened_engine
-from recollect.doors.cli.operating.bench import RANKED, Question, read_questions, store
-from recollect.doors.cli.operating.retrieval_ways import ThroughEngine
+from recollect.doors.cli.operating.bench import RANKED, Question, ensure_stored, read_questions
+from recollect.doors.cli.operating.retrieval_targets import EngineTarget
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
 from recollect.flows.search import ranking
@@ -78,7 +78,7 @@ async def _observe(engine: Engine, source: Source, wrong: bool) -> Set:
     conversations = list(dict.fromkeys(question.conversation for question in asked))
     if not asked or (wrong and len(conversations) < 2):
         raise Invalid(f"{source.questions} needs gold_turns, and to check relevance questions of two conversations")
-    await _stored(engine, source, conversations)
+    await ensure_stored(EngineTarget(engine, source.namespace), source.namespace, source.corpus)
     following = dict(zip(conversations, [*conversations[1:], conversations[0]], strict=True))
     right, misdirected = [], []
     with click.progressbar(asked, label=f"Asking {source.name}") as bar:
@@ -88,16 +88,6 @@ async def _observe(engine: Engine, source: Source, wrong: bool) -> Set:
                 misdirected.append(await _ask(engine, source.namespace, question, following[question.conversation]))
     # A conversation that began after the question was asked has nothing to recall, and so nothing to get wrong.
     return Set(source.name, tuple(right), tuple(each for each in misdirected if len(each.relevance)))
-
-
-async def _stored(engine: Engine, source: Source, conversations: Iterable[str]) -> None:
-    way = ThroughEngine(engine, source.namespace)
-    held = [await way.holds(conversation) for conversation in conversations]
-    if not any(held):
-        await store(way, source.corpus)
-    elif not all(held):
-        raise Invalid(f"Namespace {source.namespace} holds only a part of {source.corpus}: give another --namespace")
-    await way.index()
 
 
 async def _ask(engine: Engine, namespace: str, question: Question, conversation: str) -> Observed:

@@ -10,9 +10,10 @@ from pathlib import Path
 from benchmarks.costs import Server
 from benchmarks.report import Report
 from benchmarks.sizes import sized
-from benchmarks.yardsticks.conversation import Conversation, Question, Turn
+from benchmarks.yardsticks.conversation import Conversation, Turn
 from benchmarks.yardsticks.stores import CALLERS, TOP, Opening, Place, Store, available, vacuum
 from recollect import Settings
+from recollect.doors.cli.operating.bench import Question
 from recollect.doors.cli.operating.retrieval_scores import CUTS, score
 from recollect.engine import Engine
 from recollect.storage import embedded

@@ -1,13 +1,11 @@
 """One conversation and its questions, from the files that `recollect bench retrieval` reads."""
 
-import gzip
-import json
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from recollect.doors.cli.operating.bench import TURN_FIELDS, Question, moment, read_questions, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +17,6 @@ class Turn:
     speaker: str
     at: datetime
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked, until when a turn may have been said, and the turns that hold the answer."""
-
-    text: str
-    until: datetime | None
-    gold: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +37,14 @@ class Conversation:
 
 def read(corpus: Path, questions: Path, name: str | None) -> Conversation:
     """The named conversation, or the first of the corpus; questions without gold turns cannot be scored."""
-    rows = list(_rows(corpus))
+    rows = list(read_rows(corpus, TURN_FIELDS))
     chosen = name or rows[0]["conversation"]
     turns = (
-        Turn(row["turn"], row["session"], row["speaker"], _utc(row["time"]), row["text"])
+        Turn(row["turn"], row["session"], row["speaker"], moment(row["time"], f"turn {row['turn']}: time"), row["text"])
         for row in rows
         if row["conversation"] == chosen
     )
-    asked = (
-        Question(row["question"], _utc(row["until"]) if row.get("until") else None, tuple(row["gold_turns"]))
-        for row in _rows(questions)
-        if row["conversation"] == chosen and row.get("gold_turns")
-    )
+    asked = (each for each in read_questions(questions) if each.conversation == chosen and each.gold)
     return Conversation(chosen, tuple(turns), tuple(asked))
 
 
@@ -70,15 +55,8 @@ def invented() -> Conversation:
         Turn(f"turn-{n}", f"session-{n // 4}", "Ann", datetime(2024, 5, 1 + n, tzinfo=UTC), f"I bought a {thing}.")
         for n, thing in enumerate(things)
     )
-    asked = (Question(f"When did Ann buy the {thing}?", None, (f"turn-{n}",)) for n, thing in enumerate(things))
+    asked = (
+        Question("invented", f"question-{n}", f"When did Ann buy the {thing}?", None, None, (f"turn-{n}",))
+        for n, thing in enumerate(things)
+    )
     return Conversation("invented", turns, tuple(asked))
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines if line.strip())
-
-
-def _utc(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

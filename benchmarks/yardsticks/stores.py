@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import asyncpg
 
-from benchmarks.yardsticks.conversation import Question, Turn
+from benchmarks.yardsticks.conversation import Turn
+from recollect.doors.cli.operating.bench import Question, role_and_name
 from recollect.engine import Engine
 from recollect.flows.remember import Turn as Said
 from recollect.inference.embedding.local import THREADS
@@ -66,8 +67,7 @@ class RecollectStore:
         yield cls(place.engine, "yardsticks")
 
     async def write(self, turn: Turn) -> None:
-        role = "assistant" if turn.speaker.lower() == "assistant" else "user"
-        speaker = None if turn.speaker.lower() in ("assistant", "user") else turn.speaker
+        role, speaker = role_and_name(turn.speaker)
         message = NewMessage(role, turn.text, json.dumps({"turn": turn.id}), speaker, turn.at)
         await self._engine.remember.turn(self._namespace, Said(turn.session, (message,), owner_if_new=OWNER))
 

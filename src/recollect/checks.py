@@ -86,12 +86,22 @@ def has_words(value: str) -> bool:
 
 def identifier(value: str, name: str) -> str:
     """A name that a caller gives to a user, a session or an agent."""
-    return _short(value, name, f"pass the id of the {name.removesuffix('_id')}")
+    return _short(value, name, f"pass the id of the {name.removesuffix('_id').removeprefix('exclude_')}")
+
+
+def optional_identifier(value: str | None, name: str) -> str | None:
+    """Such a name where it may be missing."""
+    return None if value is None else identifier(value, name)
 
 
 def short_name(value: str, name: str) -> str:
-    """What a caller calls a thing or a kind of things: a node, a label, a relation."""
+    """What a caller calls a person, a thing or a kind of things: a speaker, a node, a label, a role."""
     return _short(value, name, "it needs at least one non-whitespace character")
+
+
+def optional_short_name(value: str | None, name: str) -> str | None:
+    """Such a name where it may be missing."""
+    return None if value is None else short_name(value, name)
 
 
 def optional_text(value: str | None, name: str) -> str | None:
@@ -203,6 +213,10 @@ def one_of(value: str, allowed: Sequence[str], name: str) -> str:
     return value
 
 
+_OUT_OF_RANGE = "{name} is outside the range of years that can be stored: {value}"
+_INFINITE = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
 def utc(value: datetime, name: str) -> datetime:
     """A moment in UTC; one without a time zone is taken as UTC."""
     if not isinstance(value, datetime):
@@ -212,19 +226,29 @@ def utc(value: datetime, name: str) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as problem:
-        raise Invalid(f"{name} is outside the range of years that can be stored: {value}") from problem
+        raise Invalid(_OUT_OF_RANGE.format(name=name, value=value)) from problem
 
 
 def moment(given: object) -> datetime:
-    """A date and time as JSON has it, in text; a plain ValueError, for models of Pydantic."""
+    """A date and time in text, as JSON, files and commands have it; a plain ValueError, for models of Pydantic."""
     try:
         return datetime.fromisoformat(given if isinstance(given, str) else "")
     except ValueError:
         raise ValueError("write a date and time such as 2026-02-14T12:00:00Z") from None
 
 
+def storable_utc(value: datetime | None, name: str) -> datetime | None:
+    """When something was said, or None. The first and the last moment stand for infinity in PostgreSQL."""
+    if value is None:
+        return None
+    stored = utc(value, name)
+    if stored in _INFINITE:
+        raise Invalid(_OUT_OF_RANGE.format(name=name, value=value))
+    return stored
+
+
 def optional_utc(value: datetime | None, name: str) -> datetime | None:
-    """The same where it may be missing."""
+    """A moment in UTC that may be missing."""
     return None if value is None else utc(value, name)
 
 

@@ -85,7 +85,7 @@ class Engine:
         capabilities = self.capabilities
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
-        self.indexes = GiantIndexes(self.database, capabilities.giants)
+        self.indexes = GiantIndexes(self.database, capabilities.giants, capabilities.embedding_models)
         self.maintenance = Maintenance(self.database, capabilities.giants, self.indexes, self.namespace_models)
         self.indexer = Indexer(
             self.database,

@@ -17,7 +17,11 @@ MAX_CONNECTIONS = 20
 PREFIX = "RECOLLECT_"
 
 # In a name as Vertex's text-embedding@001, what follows the sign is not read as dimensions.
-EMBEDDING_MODEL = re.compile(r"local|onnx:(?P<folder>.+)|openai:(?P<model>\S+?)(?:@(?P<dimensions>[1-9][0-9]*))?")
+# A model's own name may contain an @, but none that dimensions were meant to follow: `@`, `@0` and `@-1` are mistakes.
+EMBEDDING_MODEL = re.compile(
+    r"local|onnx:(?P<folder>.+)"
+    r"|openai:(?P<model>(?:(?!@[-+]?[0-9]*(?:@|$))\S)+?)(?:@(?P<dimensions>[1-9][0-9]*))?"
+)
 EMBEDDING_MODEL_FORMS = "local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"
 
 # Variables of our own tools, which the product does not read.

@@ -27,7 +27,7 @@ def test_every_module_is_small_and_says_its_job() -> None:
 
 def test_every_statement_of_a_capability_is_used_by_it() -> None:
     declared = 0
-    for path in sorted((PACKAGE / "memory").glob("*.sql")):
+    for path in sorted((PACKAGE / "memory").rglob("*.sql")):
         source = path.with_suffix(".py").read_text()
         (statements,) = re.findall(r"^class _Sql\(.*?(?=^\S)", source, re.M | re.S)
         for name in re.findall(r"^    (\w+): Query$", statements, re.M):

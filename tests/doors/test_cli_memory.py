@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -133,6 +134,20 @@ def test_a_benchmark_stores_asks_and_writes_a_run(settings: Settings, tmp_path: 
     assert result.returncode == 0, result.stderr
     assert json.loads(out.read_text()) == {"id": "q1", "ranked": ["t0", "t1"]}
     assert "frac@" not in result.stdout
+
+
+def test_a_benchmark_refuses_a_namespace_that_holds_only_a_part_of_the_corpus(
+    settings: Settings, tmp_path: Path
+) -> None:
+    turn = {"session": "s1", "time": "2023-05-08T13:56", "speaker": "Ann", "text": "I adopted a puppy.", "turn": "t1"}
+    corpus, questions, out = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl", tmp_path / "run.jsonl"
+    questions.write_text(json.dumps({"conversation": "c1", "id": "q1", "question": "Which animal?"}))
+    arguments = (str(corpus), str(questions), "--out", str(out), "--namespace", f"bench-{uuid4()}")
+    for conversations, code in ((("c1",), 0), (("c1",), 0), (("c1", "c2"), 2)):
+        corpus.write_text("\n".join(json.dumps(turn | {"conversation": each}) for each in conversations))
+        result = run("bench", "retrieval", *arguments)
+        assert result.returncode == code, result.stderr
+    assert f"holds only a part of {corpus}: give another --namespace" in result.stderr
 
 
 def test_a_benchmark_recalls_only_what_was_said_until_then_and_scores_what_it_recalled(

@@ -121,12 +121,27 @@ async def test_doctor_names_the_model_its_speed_and_what_a_switch_would_take(
     assert "MISSING  model      OpenAI does not know the model or URL (404): model not found" in lost.stdout
 
 
+async def test_doctor_notices_another_model_under_the_name_of_the_stored_vectors(
+    engine: Engine, namespace: str, provider: ProviderServer
+) -> None:
+    environment = {"RECOLLECT_EMBEDDING_MODEL": "openai:changing"} | provider.environment()
+    provider.dimensions = 768
+    assert run("remember", "Otters hold hands.", **environment).returncode == 0
+    assert run("doctor", **environment).returncode == 0
+    provider.dimensions = 512
+    changed = run("doctor", **environment)
+    assert changed.returncode == 1
+    assert (
+        "openai:changing has 512 dimensions, and the stored vectors have 768, so it is another model" in changed.stdout
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
         ("minilm", "RECOLLECT_EMBEDDING_MODEL: write local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"),
         ("openai:m@9999", "RECOLLECT_EMBEDDING_MODEL: at most 3,072 dimensions can be stored"),
-        ("onnx:/nowhere", "/nowhere is not a folder: write onnx: and the folder that the model's files are in"),
+        ("onnx:/nowhere", "/nowhere is not a folder: write onnx: followed by the path of the model's folder"),
     ],
 )
 def test_a_setting_that_names_no_model_is_one_sentence(settings: Settings, value: str, sentence: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from recollect import MemoryManager
 from recollect.errors import Invalid
+from recollect.flows.search import ranking
 from recollect.settings import Settings
 from recollect.storage import embedded
 from tests.commands import recollect
@@ -29,6 +30,9 @@ FLAGS = {
     "kinds": "--kind",
     "categories": "--category",
 }
+
+# Filters that leave out everything.
+NOTHING: list[dict[str, Any]] = [{"until": "2000-01-01T00:00:00+00:00"}, {"min_relevance": 1}]
 
 
 class Doors:
@@ -137,14 +141,14 @@ def _fill(doors: Doors) -> None:
         {"categories": ["fact"]},
         {"metadata": {"source": "card"}},
         {"since": "2000-01-01T00:00:00+00:00", "until": "2099-01-01T00:00:00+00:00", "top_k": 2},
-        {"until": "2000-01-01T00:00:00+00:00"},
-        {"min_relevance": 1},
         {"min_relevance": 0},
+        *NOTHING,
     ],
     ids=str,
 )
 def test_the_same_question_has_the_same_answer_at_every_door(doors: Doors, filters: dict[str, Any]) -> None:
     expected, answered = doors.library(**filters)
+    assert bool(expected) == (filters not in NOTHING)
     asked: list[Callable[..., Any]] = [
         doors.rest,
         doors.cli,
@@ -188,7 +192,8 @@ def test_nothing_reaches_a_relevance_of_one_and_the_answer_says_so(doors: Doors)
         ({"min_relevance": 1.5}, 'min_relevance must be a number between 0 and 1, or "default", not 1.5'),
         ({"kinds": ["dream"]}, "kind must be one of"),
         ({"categories": ["opinion"]}, "category must be one of"),
-        ({"roles": [" "]}, "roles is empty"),
+        ({"roles": [" "]}, "roles is empty: it needs at least one"),
+        ({"exclude_session": ""}, "exclude_session is empty: pass the id of the session"),
         ({"since": "2024-02-01T00:00:00+00:00", "until": "2024-01-01T00:00:00+00:00"}, "is before since"),
         ({"top_k": 0}, "top_k"),
     ],
@@ -204,6 +209,23 @@ def test_bad_values_are_refused_in_the_same_words(doors: Doors, filters: dict[st
     command = doors.command(**filters)
     assert command.returncode != 0
     assert sentence in command.stderr
+
+
+@pytest.mark.parametrize("name", ["roles", "kinds", "categories"])
+def test_an_empty_list_is_refused_in_the_same_words(doors: Doors, name: str) -> None:
+    sentence = f"{name} is empty and would match nothing: omit it to match all"
+    with pytest.raises(Invalid, match=sentence):
+        doors.library(**{name: []})
+    assert sentence in doors.http.post("/recall", json={"query": QUESTION, name: []}).json()["detail"]
+    assert sentence in doors.mcps[0].refused("recall", query=QUESTION, **{name: []})
+
+
+def test_a_budget_of_nothing_is_refused_in_the_same_words(doors: Doors) -> None:
+    sentence = "token_budget must be a whole number greater than 0"
+    with pytest.raises(Invalid, match=sentence):
+        doors.library(token_budget=0)
+    assert sentence in doors.http.post("/recall", json={"query": QUESTION, "token_budget": 0}).json()["detail"]
+    assert sentence in doors.command(token_budget=0).stderr
 
 
 @pytest.mark.parametrize("name", ["since", "until", "now"])
@@ -259,5 +281,9 @@ def test_yesterday_counts_from_the_given_now(doors: Doors) -> None:
     body = {"query": "What did the doctor advise yesterday?", "explain": True, "kinds": ["message"]}
     later = doors.http.post("/recall", json=body | {"now": today.replace(year=today.year + 1, day=1).isoformat()})
     same = doors.http.post("/recall", json=body | {"query": "What did the doctor advise today?"})
-    assert all(memory["explanation"]["parts"]["date"] == 0 for memory in later.json()["memories"])
-    assert all(memory["explanation"]["parts"]["date"] > 0 for memory in same.json()["memories"])
+
+    def dates(answer: httpx.Response) -> list[float]:
+        return [memory["explanation"]["parts"]["date"] for memory in answer.json()["memories"]]
+
+    assert dates(later) == [0, 0, 0]
+    assert dates(same) == [ranking.QUESTION.date] * 3

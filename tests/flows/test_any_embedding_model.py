@@ -195,3 +195,20 @@ async def test_a_given_vector_that_is_too_short_for_the_model_is_refused(
 async def test_a_setting_with_a_bad_folder_is_one_sentence(settings: Settings, tmp_path: Path, folder: str) -> None:
     with pytest.raises(Misconfigured, match=r"is not a folder|has no ONNX file"):
         await Engine.open(settings.model_copy(update={"embedding_model": f"onnx:{tmp_path / folder}"}))
+
+
+async def test_an_index_is_built_for_a_model_that_has_not_said_its_size_yet(
+    settings: Settings, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = minilm_folder(tmp_path / "mine")
+    (folder / "config.json").unlink()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    named = settings.model_copy(update={"embedding_model": f"onnx:{folder}"})
+    first = await Engine.open(named)
+    await say_all(first, namespace, "ann", *SAID)
+    await first.indexer.flush(namespace)
+    await first.close()
+    monkeypatch.setattr(giants, "THRESHOLD", 10)
+    later = await Engine.open(named)
+    assert {giant.dimensions for giant in await later.maintenance.build_indexes(namespace)} == {384}
+    await later.close()

@@ -161,6 +161,18 @@ async def test_going_back_half_way_leaves_nothing_of_the_other_model(filled: Eng
         await filled.embeddings._batch(namespace, old, new, 0)
 
 
+async def test_half_way_a_recall_ranks_as_before(filled: Engine, namespace: str) -> None:
+    async def scores() -> list[tuple[str, float]]:
+        return [(memory.id, memory.score) for memory in (await filled.recall.recall(namespace, "lamp")).memories]
+
+    before = await scores()
+    new = await filled.namespace_models.embedders.require(OPENAI, namespace)
+    old = await filled.embeddings._begin(namespace, OPENAI)
+    assert old is not None
+    await filled.embeddings._batch(namespace, old, new, 0)
+    assert await scores() == before
+
+
 async def test_a_passage_that_is_forgotten_meanwhile_leaves_no_vector(filled: Engine, namespace: str) -> None:
     document = await filled.remember.document(namespace, "Soon forgotten.", None, None)
     await filled.indexer.flush(namespace)

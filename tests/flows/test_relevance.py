@@ -99,6 +99,7 @@ async def test_a_summary_prefers_neither_side(engine: Engine, namespace: str) ->
     for question, is_preferred in (("Summarise what was said about soup", False), ("Which soup was it?", True)):
         found = await ask(engine, namespace, question, explain=True)
         roles = [memory.explanation.parts.role for memory in found.memories if memory.explanation is not None]
+        assert len(roles) == len(said)
         assert any(roles) is is_preferred
 
 
@@ -123,3 +124,32 @@ async def test_memories_of_two_users_in_a_session_of_one_name_are_no_neighbours(
     await engine.indexer.flush(namespace)
     found = await engine.recall.recall(namespace, "Who keeps bees?", explain=True)
     assert [each.explanation.parts.neighbour for each in found.memories if each.explanation] == [0, 0]
+
+
+async def test_a_question_that_was_asked_before_never_comes_first_and_proves_nothing(
+    engine: Engine, namespace: str
+) -> None:
+    question = "Where did I leave the ladder?"
+    await remember(engine, namespace, ("user", "The ladder stands behind the shed."), session="garden", at=NOW)
+    await remember(engine, namespace, ("user", question), ("assistant", "I do not know."), at=NOW)
+    found = await ask(engine, namespace, question)
+    assert found.answered
+    assert found.memories[0].text == "The ladder stands behind the shed."
+    assert [memory.relevance for memory in found.memories if memory.text == question] == [0.0]
+    elsewhere = Scope(owner="ann", exclude_session="garden")
+    assert not (await engine.recall.recall(namespace, question, elsewhere, now=NOW)).answered
+
+
+async def test_a_question_with_a_relative_date_is_answered_like_one_without(engine: Engine, namespace: str) -> None:
+    for number, text in enumerate(KNOWN):
+        await remember(engine, namespace, ("user", text), session=f"day {number}", at=NOW - timedelta(days=60))
+    for days, thing in ((9, "red bicycle"), (40, "blue tent")):
+        text = f"I ordered a {thing}."
+        await remember(engine, namespace, ("user", text), session=thing, at=NOW - timedelta(days=days))
+    for question, thing in (
+        ("What did I order last week?", "red bicycle"),
+        ("What did I order last month?", "red bicycle"),
+        ("What did I order in January?", "blue tent"),
+    ):
+        found = await ask(engine, namespace, question, min_relevance="default")
+        assert found.memories[0].text == f"I ordered a {thing}.", question

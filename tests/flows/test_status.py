@@ -138,9 +138,7 @@ async def test_passages_that_wait_too_long_need_attention(
     assert 7200 <= late.indexer.oldest_seconds < 7300
     (sentence,) = late.attention
     assert "2 passage(s) are waiting to be embedded, the oldest for 120 minutes" in sentence
-    monkeypatch.setattr(
-        engine.namespace_models, "embedders", Embedders(LocalModels(None, {}), engine.providers, "local")
-    )
+    monkeypatch.setattr(engine.namespace_models, "embedders", Embedders(LocalModels(None), engine.providers, "local"))
     wordy = await engine.status.report(namespace)
     assert (wordy.embeddings.active, wordy.attention) == (None, [])
     monkeypatch.undo()

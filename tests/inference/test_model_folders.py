@@ -214,7 +214,8 @@ def test_a_folder_that_lacks_something_is_refused_with_what_it_lacks(tmp_path: P
     (tmp_path / "empty").mkdir()
     two = folder(tmp_path / "two", onnx__model_quantized_onnx=table_model(TABLE))
     for place, sentence in (
-        (tmp_path / "absent", "absent is not a folder: write onnx: and the folder"),
+        (tmp_path / "absent", "absent is not a folder: write onnx: followed by the path"),
+        (folder(tmp_path / "file") / "config.json", r"config\.json is not a folder: write onnx: followed by the path"),
         (tmp_path / "empty", r"empty has no ONNX file: put the model's onnx/model\.onnx there"),
         (folder(tmp_path / "mute", **{"vocab.txt": None}), r"mute has no tokenizer: put the model's tokenizer\.json"),
         (two, r"two has several ONNX files \(model\.onnx, onnx/model_quantized\.onnx\): name one, as in onnx:"),

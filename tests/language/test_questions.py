@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.language.questions import asks, asks_assistant, asks_summary, is_prompt, only_asks
+from recollect.language.questions import asks, asks_assistant, asks_summary, ends_with_question, is_prompt
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ def test_a_request_is_not_a_question_about_the_assistants_words(question: str) -
 @pytest.mark.parametrize("text", ["Really?", "本当？", "حقا؟", "Would you come? " + "I would be so glad. " * 5])
 def test_a_message_that_ends_with_a_question_asks(text: str) -> None:
     assert asks(text)
+
+
+@pytest.mark.parametrize("text", ["Where is it?", "WHERE IS IT?!!", "Where is it ？！\n", "(Where is it?)", "“Where?”"])
+def test_a_question_is_one_however_loudly_it_ends(text: str) -> None:
+    assert ends_with_question(text)
 
 
 @pytest.mark.parametrize("text", ["", "Yes.", "Why? " + "Because. " * 50])
@@ -80,12 +85,12 @@ def test_a_question_or_a_single_sentence_is_no_prompt(text: str) -> None:
     assert not is_prompt(text)
 
 
-def test_a_message_only_asks_if_nothing_follows_its_question() -> None:
-    assert only_asks("I am home. And you? ")
-    assert not only_asks("And you? I am home.")
+def test_a_message_ends_with_a_question_if_nothing_follows_it() -> None:
+    assert ends_with_question("I am home. And you? ")
+    assert not ends_with_question("And you? I am home.")
 
 
 @given(st.text())
 def test_any_text_is_one_or_the_other(text: str) -> None:
     assert is_prompt(text) in (True, False)
-    assert not only_asks(text) or asks(text)
+    assert not ends_with_question(text) or asks(text)

@@ -36,6 +36,8 @@ class Asked:
     categories: Sequence[str] | None = None
     since: datetime | str | None = None
     until: datetime | str | None = None
+    as_of: datetime | str | None = None
+    valid_at: datetime | str | None = None
     metadata: Mapping[str, Any] | None = None
     min_relevance: float | str | None = None
     top_k: int = DEFAULT_TOP_K
@@ -53,8 +55,10 @@ class Asked:
             roles=_words(self.roles, "roles"),
             kinds=_words(self.kinds, "kinds"),
             categories=_words(self.categories, "categories"),
-            since=None if self.since is None else checks.utc(_moment(self.since, "since"), "since"),
-            until=None if self.until is None else checks.utc(_moment(self.until, "until"), "until"),
+            since=checks.optional_utc(_moment(self.since, "since"), "since"),
+            until=checks.optional_utc(_moment(self.until, "until"), "until"),
+            as_of=checks.past(_moment(self.as_of, "as_of"), "as_of"),
+            valid_at=checks.optional_utc(_moment(self.valid_at, "valid_at"), "valid_at"),
             metadata=checks.metadata_filter(self.metadata, metadata_name),
         )
 
@@ -68,7 +72,7 @@ class Asked:
             token_budget=self.token_budget,
             explain=self.explain,
             min_relevance=floor(self.min_relevance),
-            now=None if self.now is None else _moment(self.now, "now"),
+            now=_moment(self.now, "now"),
         )
 
 
@@ -109,13 +113,15 @@ def _words(given: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
         raise Invalid(f"{name} must be a list of strings, not one string: [{given!r}]")
     if given is not None and not given:
         raise Invalid(f"{name} is empty and would match nothing: omit it to match all")
-    return None if given is None else tuple(checks.identifier(word, name) for word in given)
+    return None if given is None else tuple(checks.short_name(word, name) for word in given)
 
 
-def _moment(given: datetime | str, name: str) -> datetime:
+def _moment(given: datetime | str | None, name: str) -> datetime | None:
     """A time with its zone, UTC if it has none: `now` says in which zone today ends."""
+    if given is None:
+        return None
     try:
-        moment = datetime.fromisoformat(given) if isinstance(given, str) else given
+        moment = checks.moment(given) if isinstance(given, str) else given
     except ValueError as problem:
         shown = str(given)[: checks.MAX_SHOWN_CHARACTERS]
         raise Invalid(f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not {shown!r}") from problem
@@ -153,7 +159,7 @@ class RecalledMemory(BaseModel):
     role: str | None
     speaker: str | None
     category: str | None
-    metadata: dict[str, Any] | None
+    metadata: Annotated[dict[str, Any] | None, BeforeValidator(checks.as_object)]
     repeats: list[str] = Field(description="Ids of duplicates, which are shown as this one result")
     explanation: WhyRecalled | None = Field(None, description="Only if asked for with `explain`")
 

@@ -101,11 +101,10 @@ class Conversations:
         speaker: str | None = None,
         at: datetime | None = None,
     ) -> Interaction:
-        """Write a question, of a speaker who may have a name, and its answer next to each other, in one transaction."""
+        """Write a question, with the name of its speaker if given, and its answer, next to each other or not at all."""
         checks.storable(conversation_id, "conversation_id")
-        if speaker is not None:
-            checks.identifier(speaker, "speaker")
-        encoded, said_at = checks.metadata_text(metadata), checks.optional_utc(at, "at")
+        checks.optional_short_name(speaker, "speaker")
+        encoded, said_at = checks.metadata_text(metadata), checks.storable_utc(at, "at")
         messages = (
             NewMessage("user", checks.text(user_message, "user_message"), encoded, speaker, said_at),
             NewMessage("assistant", checks.text(assistant_response, "assistant_response"), encoded, at=said_at),

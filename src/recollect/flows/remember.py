@@ -65,10 +65,6 @@ class _Analysed:
     refusal: RecollectError | None = None
 
 
-_Stored = Mapping[UUID | None, Message]
-"""Messages that were stored before, by id; none has None."""
-
-
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """The document that has a text, and whether it was there before."""
@@ -223,7 +219,7 @@ class Remember:
     ) -> Remembered:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
-        said_at = None if at is None else checks.utc(at, "at")
+        said_at = checks.storable_utc(at, "at")
         encoded = checks.metadata(metadata)
         excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):
@@ -233,8 +229,8 @@ class Remember:
                     await self._merge(tx, document_id, present, metadata or {})
                     return Remembered(document_id, "existing")
                 if added := await self._documents.add_once(tx, text, encoded, said_at):
-                    document_id, at = added
-                    source = Source("document", str(document_id), excerpts, at, metadata=encoded)
+                    document_id, stored_at = added
+                    source = Source("document", str(document_id), excerpts, stored_at, metadata=encoded)
                     await self._passages.add(tx, [source])
             if added:
                 self._written()
@@ -257,11 +253,11 @@ class Remember:
 
         Two of a batch may have the same id. Then nothing is found, and group commit writes the batch turn by turn.
         """
-        stored: _Stored = {}
+        stored: Mapping[UUID, Message] = {}
         for _ in range(_WRITING_ATTEMPTS):
             try:
-                answers = await self._write_unstored(namespace, [_without(item, stored) for item in analysed])
-                return [_with(item.turn, stored, answer) for item, answer in zip(analysed, answers, strict=True)]
+                answers = await self._write_unstored(namespace, [_without_stored(item, stored) for item in analysed])
+                return [_with_stored(item.turn, stored, answer) for item, answer in zip(analysed, answers, strict=True)]
             except Outdated:
                 self._known_owners.unlearn(namespace, {item.turn.session_id for item in analysed})
             except Duplicate:
@@ -272,7 +268,7 @@ class Remember:
                     found = await self._log.by_ids(db, ids)
                 if found.keys() <= stored.keys():
                     raise
-                stored = dict(found.items())
+                stored = found
         raise Conflict("Another request is deleting a session of this write: try again")
 
     async def _write_unstored(
@@ -385,14 +381,14 @@ def _refuse_same_ids(ids: Iterable[UUID | None]) -> None:
         raise Invalid("Two items of one call have the same id: give each its own")
 
 
-def _without(item: _Analysed, stored: _Stored) -> _Analysed:
+def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analysed:
     """A turn without the messages that are stored; refused if one of them is stored as something else."""
     turn = item.turn
     if not stored or turn.realm is not None:
         return item
     pairs = []
     for message, excerpts in zip(turn.messages, item.excerpts, strict=True):
-        known = stored.get(message.id)
+        known = _found(message, stored)
         if known is None:
             pairs.append((message, excerpts))
             continue
@@ -407,12 +403,18 @@ def _without(item: _Analysed, stored: _Stored) -> _Analysed:
     return _Analysed(replace(turn, messages=messages), of_messages)
 
 
-def _with(turn: Turn, stored: _Stored, answer: list[Message] | RecollectError) -> list[Message] | RecollectError:
+def _with_stored(
+    turn: Turn, stored: Mapping[UUID, Message], answer: list[Message] | RecollectError
+) -> list[Message] | RecollectError:
     """The messages of a turn in their order, those that were stored before among the new ones."""
     if not stored or turn.realm is not None or isinstance(answer, RecollectError):
         return answer
     new = iter(answer)
-    return [stored.get(message.id) or next(new) for message in turn.messages]
+    return [_found(message, stored) or next(new) for message in turn.messages]
+
+
+def _found(message: NewMessage, stored: Mapping[UUID, Message]) -> Message | None:
+    return None if message.id is None else stored.get(message.id)
 
 
 def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:

@@ -1,12 +1,14 @@
 """What kind of text recall is given: whom it asks, what it wants back, and whether it is a question at all."""
 
 import re
+import string
 from typing import Final
 
 from recollect.language.passages import sentences
 
 _QUESTION_TAIL: Final = 200  # characters: a message asks if it ends with a question, more or less
 _QUESTION_MARKS: Final = ("?", "？", "؟")
+_AFTER_QUESTION_MARKS: Final = string.whitespace + "!！\"'”’»)"
 _STATED_SHARE: Final = 0.4  # of the words of a prompt stand outside its questions
 
 _ASKS_ASSISTANT: Final = re.compile(
@@ -37,18 +39,18 @@ def asks_summary(question: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a message ends with a question, so that the next one may answer it."""
+    """Whether a message asks near its end, so that the next one may answer it."""
     tail = text[-_QUESTION_TAIL:]
     return any(mark in tail for mark in _QUESTION_MARKS)
 
 
-def only_asks(text: str) -> bool:
-    """Whether the last thing a message says is a question."""
-    return text.rstrip().endswith(_QUESTION_MARKS)
+def ends_with_question(text: str) -> bool:
+    """Whether the last thing a message says is a question, however loudly."""
+    return text.rstrip(_AFTER_QUESTION_MARKS).endswith(_QUESTION_MARKS)
 
 
 def is_prompt(text: str) -> bool:
-    """Whether a text is what a user says in the middle of work: several sentences, most of them no questions.
+    """Whether a text is what a user says in the middle of work: several sentences, and not only questions.
 
     "Ready to continue the budget. We agreed on three categories. What is next?"
     """

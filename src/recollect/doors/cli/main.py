@@ -231,7 +231,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     "--expect",
     "expected",
     multiple=True,
-    help="Ids of the insights it should find, such as 12,15. May be repeated; `none` clears the list.",
+    help="Ids of the insights it should find, such as 12,15. Can be repeated; `none` clears the list.",
 )
 @_AS_JSON
 def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
@@ -364,14 +364,20 @@ def bench() -> None:
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Run file to write.")
 @click.option("--namespace", help="Namespace to use; reused if it already contains the corpus.  [default: a new one]")
-@click.option("--through", type=click.Choice(["engine", "library"]), default="engine", show_default=True, help="Door.")
+@click.option(
+    "--through",
+    type=click.Choice(["engine", "library"]),
+    default="engine",
+    show_default=True,
+    help="What stores and recalls.",
+)
 def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None, through: str) -> None:
     """Store CORPUS, ask QUESTIONS, and write the turns recalled for each, best first.
 
-    Both files are JSON Lines, optionally gzipped. A turn has conversation, session, turn, speaker, time and text; a
-    question has conversation, id and question. With "until", only turns said by then may be recalled. With
-    "gold_turns", the fraction of them that was recalled is printed, for each "category" too. The corpus stays in the
-    database, in its own namespace.
+    Both files are JSON Lines, optionally gzipped. A turn has conversation, session, turn, speaker, time and text, all
+    strings; a question has conversation, id and question. With "until", only turns said by then may be recalled. With
+    "gold_turns", a list, the command prints the fraction of them that was recalled, and with "category" the same for
+    each category. The corpus stays in the database, in its own namespace.
     """
     from recollect.doors.cli.operating.bench import run
 

@@ -14,7 +14,7 @@ class _KindOption(click.Option):
         from recollect.flows.kinds import registry
 
         *others, last = registry.recalled()
-        self.help = f"Only this kind: {', '.join(others)} or {last}. May be repeated."
+        self.help = f"Only this kind: {', '.join(others)} or {last}. Can be repeated."
         return super().get_help_record(ctx)
 
 
@@ -30,6 +30,8 @@ _OPTIONS = (
         "--since", metavar="TIME", help="Only what was said or stored then or later, such as 2026-02-14T12:00Z."
     ),
     click.option("--until", metavar="TIME", help="Only what was said or stored then or earlier."),
+    click.option("--as-of", metavar="TIME", help="Answer as this memory would have answered then."),
+    click.option("--valid-at", metavar="TIME", help="Only what is true in the world then."),
     click.option("--metadata", metavar="JSON", help="Only items whose metadata contains this object."),
     click.option("--min-relevance", metavar="NUMBER", help="Only results this relevant, from 0 to 1, or `default`."),
     click.option("--now", metavar="TIME", help='What "yesterday" in the question counts from.  [default: now]'),

@@ -38,13 +38,12 @@ class NewDocument(TypedDict, total=False):
 
 def message(given: NewMessage, place: str = "") -> log.NewMessage:
     """A message for the log; `place` stands before the names of its fields in errors."""
-    speaker = given.get("speaker")
     return log.NewMessage(
         checks.one_of(given["role"], ROLES, f"{place}role"),
         checks.text(given["content"], f"{place}content"),
         checks.metadata(given.get("metadata"), f"{place}metadata"),
-        None if speaker is None else checks.identifier(speaker, f"{place}speaker"),
-        checks.optional_utc(given.get("at"), f"{place}at"),
+        checks.optional_short_name(given.get("speaker"), f"{place}speaker"),
+        checks.storable_utc(given.get("at"), f"{place}at"),
         checks.optional_uuid(given.get("id"), f"{place}id"),
     )
 
@@ -56,37 +55,37 @@ def document(given: NewDocument, place: str = "") -> documents.NewDocument:
         checks.text(given["content"], f"{place}content"),
         None if embedding is None else checks.embedding(embedding, f"{place}embedding"),
         checks.metadata(given.get("metadata"), f"{place}metadata"),
-        checks.optional_utc(given.get("at"), f"{place}at"),
+        checks.storable_utc(given.get("at"), f"{place}at"),
         checks.optional_uuid(given.get("id"), f"{place}id"),
     )
 
 
 def messages(given: Sequence[NewMessage]) -> Iterator[log.NewMessage]:
     """Many messages, one at a time."""
-    _refuse_no_list(given, "messages")
+    _require_list(given, "messages")
     for number, each in enumerate(given):
         place = f"messages[{number}]"
-        _refuse_other_fields(each, NewMessage.__annotations__, NewMessage.__required_keys__, place)
+        _require_fields(each, NewMessage.__annotations__, NewMessage.__required_keys__, place)
         yield message(each, f"{place}.")
 
 
 def many_documents(given: Sequence[NewDocument]) -> Iterator[documents.NewDocument]:
     """Many documents, one at a time."""
-    _refuse_no_list(given, "documents")
+    _require_list(given, "documents")
     for number, each in enumerate(given):
         place = f"documents[{number}]"
-        _refuse_other_fields(each, NewDocument.__annotations__, NewDocument.__required_keys__, place)
+        _require_fields(each, NewDocument.__annotations__, NewDocument.__required_keys__, place)
         yield document(each, f"{place}.")
 
 
-def _refuse_no_list(given: object, name: str) -> None:
+def _require_list(given: object, name: str) -> None:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise Invalid(f"{name} must be a list of dicts, not {type(given).__name__}")
     if len(given) > MAX_STORED_AT_ONCE:
         raise Invalid(f"{name} has more than {MAX_STORED_AT_ONCE:,} entries: store them in several calls")
 
 
-def _refuse_other_fields(given: object, known: Iterable[str], required: Iterable[str], place: str) -> None:
+def _require_fields(given: object, known: Iterable[str], required: Iterable[str], place: str) -> None:
     if not isinstance(given, Mapping):
         raise Invalid(f"{place} must be a dict, not {type(given).__name__}")
     for name in sorted(required):

@@ -60,12 +60,9 @@ def _fault(kind: str, sentence: str) -> PydanticCustomError:
     return PydanticCustomError(kind, "{sentence}", {"sentence": sentence})
 
 
+DATE_TIME = WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]})
 # Pydantic alone would also take numbers, which the document does not allow.
-Moment = Annotated[
-    datetime,
-    BeforeValidator(checks.moment),
-    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-14T12:00:00Z"]}),
-]
+Moment = Annotated[datetime, BeforeValidator(checks.moment), DATE_TIME]
 SAID_AT = "When it was said; UTC if no time zone is given, now if omitted"
 
 

@@ -128,7 +128,7 @@ class Cognition:
     ) -> Message:
         """Log what a speaker said; the session begins with its first message. `seq` is the contract's id."""
         checks.identifier(session_id, "session_id")
-        checks.identifier(speaker, "speaker")
+        checks.short_name(speaker, "speaker")
         role = speaker.lower() if speaker.lower() in ROLES else "user"
         new = NewMessage(role, checks.text(content, "content"), checks.metadata(metadata), speaker)
         (message,) = await self._remember.turn(namespace, Turn(session_id, (new,), owner_if_new=ANONYMOUS))
@@ -148,7 +148,7 @@ class Cognition:
         if session_id is not None:
             checks.identifier(session_id, "session_id")
         if speaker is not None:
-            checks.identifier(speaker, "speaker")
+            checks.short_name(speaker, "speaker")
         checks.between(limit, 1, MAX_LISTED, "limit")
         checks.one_of(order, ORDERS, "order")
         wanted = RawFilter(session_id, *_range(start, "start", end, "end"), speaker)

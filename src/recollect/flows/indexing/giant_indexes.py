@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from recollect.inference.embedding.embedder import Embedder
+from recollect.errors import Conflict
+from recollect.memory.index.embedding_models import EmbeddingModels
 from recollect.memory.index.giants import Giant, Giants
 from recollect.storage import vector_index
 from recollect.storage.database import Database
@@ -11,16 +12,19 @@ from recollect.storage.database import Database
 class GiantIndexes:
     """An index goes before its record: one without a record would stay for good."""
 
-    def __init__(self, database: Database, giants: Giants) -> None:
+    def __init__(self, database: Database, giants: Giants, models: EmbeddingModels) -> None:
         self._database = database
         self._giants = giants
+        self._models = models
 
-    async def build(self, namespace: str, owner: str | None, embedder: Embedder, old: Giant | None) -> Giant:
+    async def build(self, namespace: str, owner: str | None, model: str, old: Giant | None) -> Giant:
         """Index the vectors that an owner has now, in place of an older index."""
-        model, dimensions = embedder.model_id, embedder.dimensions
-        assert dimensions is not None, "there are vectors, so their size is known"
         async with self._database.reading(namespace) as db:
             _, highest = await self._giants.extent(db, owner, model, 0)
+            # Not the embedder's, which may not know it before it has embedded something.
+            dimensions = await self._models.dimensions(db, model)
+        if dimensions is None:
+            raise Conflict(f"The vectors of {model} were removed before they were indexed")
         name = vector_index.name_for(namespace, model, owner, highest)
         giant = Giant(owner, model, highest, name, dimensions)
         await self._create(namespace, giant)

@@ -18,9 +18,9 @@ from recollect.storage.database import Database, Transaction
 BATCH = 32
 BATCH_WITHOUT_MODEL = 512
 
-# While batches are embedded on all cores, another one is read or written.
+# Beside one batch per core that is being embedded, so many are read or written.
 MORE_THAN_CORES = 1
-# Of a namespace that is alone with a long backlog, each worker does so many before others are looked for.
+# Batches per worker and round while few namespaces have work; then the indexer looks for others again.
 BATCHES_EACH = 2
 
 # Writes of this process wake the indexer; this is for what others left behind.
@@ -216,7 +216,7 @@ class Indexer:
             telemetry.passages_indexed(done)
             self._indexed(namespace)
         elif claims:
-            self.wake()
+            self._work.set()
         return done
 
     async def _count(self, namespace: str) -> int:

@@ -62,7 +62,7 @@ class Maintenance:
                     above, _ = await self._giants.extent(db, owner, old.model, old.watermark)
                 is_needed = above > RENEW_SHARE * sizes[owner]
             if is_needed:
-                made.append(await self._indexes.build(namespace, owner, embedder, old))
+                made.append(await self._indexes.build(namespace, owner, embedder.model_id, old))
         return made
 
     async def _run(self, sweep: Callable[[str], Awaitable[bool]]) -> None:

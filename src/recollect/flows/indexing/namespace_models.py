@@ -14,7 +14,7 @@ from recollect.memory.index.embedding_models import EmbeddingModels
 from recollect.memory.index.search import Meaning
 from recollect.storage.database import Database, Transaction
 
-# What a model embeds before anything is entrusted to it.
+# Embedded before a switch begins, to find out whether the model works.
 _TRIAL = "A sentence to see whether the model answers."
 
 _log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class NamespaceModels:
         return embedder
 
     async def _with_stored_dimensions(self, embedder: Embedder, namespace: str) -> Embedder | None:
-        """The same for vectors that can be compared with those of the namespace, if it has any."""
+        """The embedder for vectors of the size that the namespace has stored, if it has stored any."""
         async with self._database.reading(namespace) as db:
             stored = await self._models.dimensions(db, embedder.model_id)
         return self.embedders.find(embedder.model_id, namespace, stored)

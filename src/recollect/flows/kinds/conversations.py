@@ -78,7 +78,7 @@ MESSAGE = Kind(
         "session_id": checks.identifier,
         "position": rules.at_least(0),
         "role": checks.short_name,
-        "speaker": checks.identifier,
+        "speaker": checks.short_name,
         "content": checks.text,
     },
     references={"session_id": ("session", "id")},

@@ -97,7 +97,7 @@ class LongTermMemory:
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
-        said_at = checks.optional_utc(at, "at")
+        said_at = checks.storable_utc(at, "at")
         options = (options or Options()).checked()
         replaced = await self._named(namespace, scope, options.supersedes)
         more = More(metadata or {}, options.details(), replaced)

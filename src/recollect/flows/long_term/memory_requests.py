@@ -69,7 +69,7 @@ def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
     checked = dict(details)
     for name in ("valid_from", "valid_until"):
         if name in checked:
-            checked[name] = checks.optional_utc(checked[name], name)
+            checked[name] = checks.storable_utc(checked[name], name)
     if "expires_at" in checked:
         checked["expires_at"] = checks.future(checked["expires_at"], "expires_at")
     if checked.get("key") is not None:

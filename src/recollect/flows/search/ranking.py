@@ -26,6 +26,8 @@ HALF_LIFE_DAYS = 20.0
 """After so many days what was said counts half as recent for a prompt."""
 SAME_QUESTION = 0.7
 """Words as a part of the best possible: a question that has as much was asked before."""
+LONGER_QUESTION = 1.5
+"""A question that is so many times longer than another is not the same one."""
 
 Place = tuple[str, str, str, int]
 
@@ -82,7 +84,7 @@ QUESTION = Parts(
     recency=0.15,
     length=0.06,
     asking=-0.15,
-    echo=-1.50,
+    echo=-3.00,
 )
 """Weights for a question."""
 
@@ -100,7 +102,7 @@ PROMPT = Parts(
     recency=0.45,
     length=0.0,
     asking=0.0,
-    echo=-1.50,
+    echo=-3.00,
 )
 """Weights for a prompt in the middle of work, which wants what was last done on its topic."""
 
@@ -110,6 +112,8 @@ class Wishes:
     """What the question says besides its words and its vector, and when it is asked."""
 
     now: datetime
+    length: int = 0
+    """Characters of the question."""
     people: frozenset[str] = frozenset()
     dates: tuple[NamedDate | Period, ...] = ()
     asks_assistant: bool = False
@@ -153,10 +157,12 @@ class Neighbour(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Company:
+class _Context:
     """What an item is measured against: the other nominees, and the messages around them."""
 
     neighbours: Mapping[Place, Neighbour]
+    echoes: Mapping[int, float]
+    """By the id of a passage: whether it is the question itself, asked before, or half, what was answered then."""
     best_in_session: Mapping[str, float]
     number_in_session: Mapping[str, int]
     prefers_assistant: bool
@@ -179,10 +185,10 @@ def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], wi
     """Items, the best first; ties in the order they were written."""
     unknown = cosine_if_unknown(nominees)
     candidates = _candidates(nominees, bound, unknown)
-    company = _company(candidates, neighbours(around, bound, unknown), wishes)
+    context = _context(candidates, neighbours(around, bound, unknown), wishes)
     ranked = []
     for candidate in candidates:
-        signals = _signals(candidate, company, wishes)
+        signals = _signals(candidate, context, wishes)
         ranked.append(Ranked(candidate.best, signals, sum(map(mul, wishes.weights, signals))))
     return sorted(ranked, key=lambda item: (-item.score, item.best.id))
 
@@ -216,30 +222,30 @@ def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> li
     return list(best.values())
 
 
-def _company(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], wishes: Wishes) -> _Company:
+def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], wishes: Wishes) -> _Context:
+    echoes = {each.best.id: _echo(each, *_beside(each.best, beside), wishes) for each in candidates}
     best: dict[str, float] = {}
     for candidate in candidates:
-        session = _talk(candidate.best)
-        if session is not None:
+        session = _session_of(candidate.best)
+        # That the question was asked in a session does not make it a talk about it.
+        if session is not None and echoes[candidate.best.id] < 1:
             best[session] = max(candidate.match, best.get(session, candidate.match))
     prefers_assistant = wishes.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
     times = sorted({each.best.at for each in candidates}) if wishes.asks_latest else []
-    return _Company(
+    return _Context(
         beside,
+        echoes,
         best,
-        Counter(session for each in candidates if (session := _talk(each.best)) is not None),
+        Counter(session for each in candidates if (session := _session_of(each.best)) is not None),
         prefers_assistant,
         {at: number / max(len(times) - 1, 1) for number, at in enumerate(times)},
     )
 
 
-def _signals(candidate: _Candidate, company: _Company, wishes: Wishes) -> Parts:
+def _signals(candidate: _Candidate, context: _Context, wishes: Wishes) -> Parts:
     passage = candidate.best
-    session = _talk(passage)
-    before = after = None
-    if session is not None and passage.position is not None:
-        before = company.neighbours.get((passage.kind, passage.owner, session, passage.position - 1))
-        after = company.neighbours.get((passage.kind, passage.owner, session, passage.position + 1))
+    session = _session_of(passage)
+    before, after = _beside(passage, context.neighbours)
     by_assistant = passage.role == ASSISTANT
     return Parts(
         cosine=candidate.cosine,
@@ -247,43 +253,58 @@ def _signals(candidate: _Candidate, company: _Company, wishes: Wishes) -> Parts:
         neighbour=max(before.match if before else 0.0, after.match if after else 0.0),
         answer=before.match if before and before.asks and not by_assistant else 0.0,
         # What was not said in a session is its own: it must not lose to messages for that alone.
-        session=candidate.match if session is None else company.best_in_session[session],
-        company=log1p(1 if session is None else company.number_in_session[session]),
+        session=candidate.match if session is None else context.best_in_session.get(session, 0.0),
+        company=log1p(1 if session is None else context.number_in_session[session]),
         opening=float(session is None or passage.position == 0),
         speaker=float(passage.speaker in wishes.people),
-        role=float(by_assistant == company.prefers_assistant and not wishes.asks_summary),
+        role=float(by_assistant == context.prefers_assistant and not wishes.asks_summary),
         date=float(any(date.matches(passage.at) for date in wishes.dates)),
-        recency=_recency(passage, company, wishes),
+        recency=_recency(passage, context, wishes),
         length=min(len(passage.text) / LONG_ENOUGH, 1.0),
         asking=float(_asks_a_person(passage, before, after)),
-        echo=_echo(candidate, before, after),
+        echo=context.echoes[passage.id],
     )
 
 
-def _recency(passage: Nominee, company: _Company, wishes: Wishes) -> float:
+def _beside(passage: Nominee, neighbours: Mapping[Place, Neighbour]) -> tuple[Neighbour | None, Neighbour | None]:
+    """The messages before and after a message."""
+    session, position = _session_of(passage), passage.position
+    if session is None or position is None:
+        return None, None
+    before, after = ((passage.kind, passage.owner, session, position + step) for step in (-1, 1))
+    return neighbours.get(before), neighbours.get(after)
+
+
+def _recency(passage: Nominee, context: _Context, wishes: Wishes) -> float:
     if wishes.is_prompt:
         days = max((wishes.now - passage.at).total_seconds(), 0.0) / 86_400
         return float(0.5 ** (days / HALF_LIFE_DAYS))
-    return company.newer_than.get(passage.at, 0.0)
+    return context.newer_than.get(passage.at, 0.0)
 
 
 def _asks_a_person(passage: Nominee, before: Neighbour | None, after: Neighbour | None) -> bool:
     """Users put facts into what they ask an assistant; people who ask each other have yet to hear them."""
     roles = {passage.role, before and before.role, after and after.role}
-    return _talk(passage) is not None and ASSISTANT not in roles and questions.only_asks(passage.text)
+    return _session_of(passage) is not None and ASSISTANT not in roles and questions.ends_with_question(passage.text)
 
 
-def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None) -> float:
-    """A question to the assistant that was asked before must not come first, nor what it said then."""
-    if _talk(candidate.best) is None:
+def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None, wishes: Wishes) -> float:
+    """A question to the assistant that was asked before must not come first, nor what it said then.
+
+    One that is much longer tells something besides.
+    """
+    if _session_of(candidate.best) is None:
         return 0.0
     if candidate.best.role == ASSISTANT:
         answers = before is not None and before.role != ASSISTANT and before.asks and before.words >= SAME_QUESTION
         return 0.5 if answers else 0.0
     heard = after is None or after.role == ASSISTANT
-    return float(heard and candidate.words >= SAME_QUESTION and questions.only_asks(candidate.best.text))
+    is_as_short = len(candidate.best.text) <= LONGER_QUESTION * wishes.length
+    return float(
+        heard and is_as_short and candidate.words >= SAME_QUESTION and questions.ends_with_question(candidate.best.text)
+    )
 
 
-def _talk(passage: Nominee) -> str | None:
+def _session_of(passage: Nominee) -> str | None:
     """The session that a passage was said in; one that has a session only for its scope was not said there."""
     return passage.session_id if passage.position is not None else None

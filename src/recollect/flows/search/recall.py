@@ -176,8 +176,13 @@ class Recall:
             return list(await asyncio.gather(*running))
 
     async def _understand(self, db: Statements, question: str, scope: Scope, now: datetime | None) -> _Question:
-        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words."""
+        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words.
+
+        So is when. But "last week" may also be what somebody said: those words only add to a match.
+        """
         owner = scope.owner
+        # Asked of the past, a question means its own day by "today".
+        asked_at = now or min(moment for moment in (datetime.now(UTC), scope.until, scope.as_of) if moment is not None)
         whole = words.query_terms(question)
         may_name = bool(names.title_case_candidates(question))
         opening = await self._search.opening(db, owner, [term.variants for term in whole], with_speakers=may_name)
@@ -193,10 +198,11 @@ class Recall:
         else:
             # Without the names the question looks like one in another language.
             weighed = await self._search.lexical(db, owner or None, variants)
-        # Asked of the past, a question means its own day by "today".
-        asked_at = now or min(moment for moment in (datetime.now(UTC), scope.until, scope.as_of) if moment is not None)
+        undated = {each.variants for each in words.query_terms(dates.without_relative_dates(plain, asked_at))}
+        weighed = weighed.matched_by([term.variants for term in terms if term.variants in undated])
         wishes = Wishes(
             now=asked_at,
+            length=len(question),
             people=people.speakers,
             dates=tuple(dates.dates_named(question, asked_at)),
             asks_assistant=questions.asks_assistant(question),

@@ -101,10 +101,15 @@ def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, w
         return Judged(False, {})
     fit = PROMPT if wishes.is_prompt else QUESTION
     by_meaning = any(item.best.cosine is not None for item in ranked)
+    # That a question was asked before is no evidence that anybody knows the answer.
+    told = [item for item in ranked if item.signals.echo < 1]
+    if not told:
+        return Judged(False, {item.best.id: 0.0 for item in ranked})
+    ranked, echoes = told, [item for item in ranked if item.signals.echo == 1]
     cosines = [item.signals.cosine if by_meaning else item.signals.words for item in ranked]
     evidence = _evidence(ranked, cosines, terms, asked, wishes)
     answered = _logistic(fit.evidence_offset + sum(map(mul, fit.evidence, evidence)))
-    items = {}
+    items = {item.best.id: 0.0 for item in echoes}
     for item, cosine in zip(ranked, cosines, strict=True):
         likeness = Likeness(cosine, item.signals.words, item.score - ranked[0].score)
         items[item.best.id] = answered * _logistic(fit.likeness_offset + sum(map(mul, fit.likeness, likeness)))

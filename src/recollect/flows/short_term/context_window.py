@@ -63,8 +63,7 @@ class ContextWindow:
     ) -> list[WindowMessage]:
         """Append messages, checked by their door; a session that does not exist begins with them, as the user's."""
         refuse_stored_chat(checks.identifier(session_id, "session_id"))
-        if user_id is not None:
-            checks.identifier(user_id, "user_id")
+        checks.optional_identifier(user_id, "user_id")
         return await self._store.add(namespace, session_id, messages, user_id) if messages else []
 
     async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[WindowMessage]:

@@ -145,6 +145,6 @@ def _moment(entry: Mapping[str, Any], name: str) -> datetime | None:
     if value is None:
         return None
     try:
-        return checks.utc(datetime.fromisoformat(value), name)
-    except (TypeError, ValueError) as problem:
+        return checks.storable_utc(checks.moment(value), name)
+    except ValueError as problem:
         raise Invalid(f"{name} is not a time such as 2024-05-01T12:00:00Z: {value!r}") from problem

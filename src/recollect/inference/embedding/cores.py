@@ -11,10 +11,10 @@ from pathlib import Path
 # Each run of the network has some memory of its own, which onnxruntime does not give back.
 MAX_AT_ONCE = 8
 
-# A quarter of a core that others want, too.
+# Gets about a quarter of a core that another thread wants too.
 _NICENESS = 5
 
-# A process that was asked for something so recently will be asked again.
+# After a request, so long it is likely that another follows.
 _BUSY_SECONDS = 0.05
 
 _last_request = float("-inf")
@@ -41,12 +41,12 @@ def note_request() -> None:
 
 
 def requests_come_in() -> bool:
-    """Whether cores are wanted for them: then documents get one only, because niceness alone does not free another."""
+    """Whether there was a request just now: then documents get one core only, because niceness alone frees none."""
     return time.monotonic() - _last_request < _BUSY_SECONDS
 
 
 def yield_to_others() -> None:
-    """Let requests, questions and the database go first; only Linux knows a priority of one thread."""
+    """Lower the priority of this thread behind requests, questions and the database; only Linux can."""
     if sys.platform == "linux":
         with suppress(OSError):
             thread = threading.get_native_id()

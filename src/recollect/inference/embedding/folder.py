@@ -37,6 +37,8 @@ class Export:
     """A folder, and what the files in it say of the model."""
 
     def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise Misconfigured(f"{folder} is not a folder: write onnx: followed by the path of the model's folder")
         self.folder = folder
         self._config = read_json(folder / "config.json")
         self._pooling = read_json(folder / "1_Pooling" / "config.json")
@@ -44,8 +46,6 @@ class Export:
     def network(self) -> Path:
         """The only ONNX file."""
         folder = self.folder
-        if not folder.is_dir():
-            raise Misconfigured(f"{folder} is not a folder: write onnx: and the folder that the model's files are in")
         found = sorted([*folder.glob("*.onnx"), *folder.glob(f"{_ONNX}/*.onnx")])
         if not found:
             raise Misconfigured(f"{folder} has no ONNX file: put the model's {_ONNX}/model.onnx there")

@@ -26,7 +26,7 @@ THREADS = 1
 # which never shrinks (without the arena, runs of long texts are up to three times slower).
 TOKENS_PER_RUN = 512
 
-# Requests end without telling.
+# Nothing is signalled when requests stop coming in.
 LOOK_AGAIN_SECONDS = 0.02
 
 # Longer than a run of the network takes, or loading it.
@@ -88,7 +88,7 @@ class LocalEmbedder:
             runs[-1].append(position)
         vectors: dict[int, Vector] = {}
 
-        async def work_off() -> None:
+        async def embed_runs() -> None:
             while runs:
                 run = runs.pop()
                 batch = [encoded[position] for position in run]
@@ -96,7 +96,7 @@ class LocalEmbedder:
                     found = await self._in(self._documents, partial(self._vectors, batch))
                 vectors.update(zip(run, found, strict=True))
 
-        async with tasks.beside(*(work_off() for _ in range(self._at_once))) as working:
+        async with tasks.beside(*(embed_runs() for _ in range(self._at_once))) as working:
             await asyncio.gather(*working)
         return [vectors[position] for position in range(len(texts))]
 
@@ -130,7 +130,7 @@ class LocalEmbedder:
 
     @asynccontextmanager
     async def _idle_core(self) -> AsyncIterator[None]:
-        """Wait for one: none but the first is idle while requests come in."""
+        """Wait for a core; while requests come in, only one is for documents."""
         while self._running >= (1 if cores.requests_come_in() else self._at_once):
             self._released = self._released or asyncio.Event()
             await tasks.set_within(LOOK_AGAIN_SECONDS, self._released)

@@ -34,6 +34,12 @@ def dates_named(question: str, now: datetime) -> list[NamedDate | Period]:
     return list(dict.fromkeys(dates))[:MAX_DATES]
 
 
+def without_relative_dates(question: str, now: datetime) -> str:
+    """A question without "last week" and the like, which say when and not what; as it is if it has none of them."""
+    periods, rest = relative_periods(_single_spaced(question), now.date())
+    return rest if periods else question
+
+
 def asks_latest(question: str) -> bool:
     """Whether a question asks for what is newest: "most recent", "last time", "currently"."""
     return _LATEST.search(_single_spaced(question)) is not None

@@ -47,8 +47,10 @@ def relative_periods(text: str, today: date) -> tuple[list[Period], str]:
     end = 0
     is_french = _FRENCH.search(text) is not None
     for word in _WORD.finditer(text):
-        match, read = _match(text, word) if word.start() >= end else (None, _phrase)
-        if match is not None:
+        if word.start() < end:
+            continue
+        if found := _match(text, word):
+            match, read = found
             rest.append(text[end : match.start()])
             end = match.end()
             # What lies before the year 1 or after the year 9999 is no date.
@@ -58,13 +60,13 @@ def relative_periods(text: str, today: date) -> tuple[list[Period], str]:
     return periods, " ".join((*rest, text[end:]))
 
 
-def _match(text: str, word: re.Match[str]) -> tuple[re.Match[str] | None, "_Read"]:
+def _match(text: str, word: re.Match[str]) -> "tuple[re.Match[str], _Read] | None":
     """The form that a word begins. Most words begin none, so that a text costs little more than its words."""
     for number in _BEGUN_BY.get("0" if word[0].isdecimal() else word[0].lower(), ()):
         _, form, read = _FORMS[number]
         if match := form.match(text, word.start()):
             return match, read
-    return None, _phrase
+    return None
 
 
 def _phrase(match: re.Match[str], today: date) -> Iterator[Period]:

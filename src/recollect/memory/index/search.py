@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from recollect.language import bm25
 from recollect.storage.database import Statements
@@ -88,6 +88,11 @@ class Lexical:
     rarest: float
     """The weight of a word that one passage has."""
 
+    def matched_by(self, variants_of_words: Sequence[Sequence[str]]) -> Self:
+        """The same where some of the words are enough for a whole match; the others only add to it."""
+        bound = sum(self.weights[variants[0]] for variants in variants_of_words) * (bm25.K1 + 1)
+        return replace(self, bound=bound) if bound else self
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -139,6 +144,13 @@ _NOMINEE_COLUMNS = len(Nominee._fields) - 2
 _AROUND_COLUMNS = ("kind", "part", "owner", "session_id", "position", "role", "text")
 
 
+_Passage = TypeVar("_Passage", Nominee, Around)
+
+
+def _rescaled(passage: _Passage, scale: Callable[[float], float]) -> _Passage:
+    return passage if passage.cosine is None else passage._replace(cosine=scale(passage.cosine))
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Nominees, and the passages of the messages before and after them."""
@@ -150,8 +162,8 @@ class Scored:
         """The same with other cosines."""
         return replace(
             self,
-            nominees=[each._replace(cosine=each.cosine and scale(each.cosine)) for each in self.nominees],
-            around=[each._replace(cosine=each.cosine and scale(each.cosine)) for each in self.around],
+            nominees=[_rescaled(each, scale) for each in self.nominees],
+            around=[_rescaled(each, scale) for each in self.around],
         )
 
 
@@ -222,7 +234,9 @@ class Search:
         rows = await db.all(_Sql.score, ids=ids, words=words.vector, vector=vector, model=model, **limits)
         *passages, scores = rows
         lexical = dict(zip(scores["with_words"] or (), scores["lexical"] or (), strict=True))
-        cosine = dict(zip(scores["with_vector"] or (), scores["cosine"] or (), strict=True))
+        cosines = zip(scores["with_vector"] or (), scores["cosine"] or (), strict=True)
+        # In the middle of a switch a passage has a vector of each model, and a cosine for one of them.
+        cosine = {passage_id: each for passage_id, each in cosines if each is not None}
         nominees, around = [], []
         for row in passages:
             both = lexical[row["id"]], cosine.get(row["id"])

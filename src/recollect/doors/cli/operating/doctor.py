@@ -18,6 +18,7 @@ from recollect.doors.loopback import is_loopback
 from recollect.errors import Misconfigured, RecollectError
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.indexer import MAX_WAITING
+from recollect.inference.embedding.embedders import is_of_provider
 from recollect.settings import Settings
 from recollect.storage import catalogue, citus, migrate, roles
 from recollect.storage.citus import Cluster
@@ -195,11 +196,17 @@ async def _embeddings(database: Database, settings: Settings, model: Checked | N
     async with database.reading(settings.namespace) as db:
         state = await CAPABILITIES.embedding_models.state(db)
         sizes = await CAPABILITIES.embedding_models.sizes(db)
-    active = settings.embedding_model if state is None else state.active
-    if active.startswith("openai:") and "openai" not in settings.usable_providers:
+        active = settings.embedding_model if state is None else state.active
+        stored = await CAPABILITIES.embedding_models.dimensions(db, active)
+    if is_of_provider(active) and "openai" not in settings.usable_providers:
         return Finding("missing", "embeddings", f"{active} is this namespace's model: set RECOLLECT_OPENAI_API_KEY")
     if state is not None and state.next is not None:
         return Finding("note", "embeddings", f"{active}, switching to {state.next}: `recollect embeddings status`")
+    if model is not None and model.model_id == active and stored not in (None, model.dimensions):
+        text = (
+            f"{active} has {model.dimensions:,} dimensions, and the stored vectors have {stored:,}, so it is another "
+        )
+        return Finding("missing", "embeddings", text + "model: use the old one, or run `recollect embeddings switch`")
     if model is None or active not in sizes:
         return Finding("ok", "embeddings", active)
     return Finding("ok", "embeddings", f"{active}; {model.cost(active, sizes[active])}")

@@ -28,7 +28,7 @@ class Checked:
     """A model that embeds here, by its id, and how many texts a second."""
 
     model_id: str
-    dimensions: int | None
+    dimensions: int
     texts_per_second: float
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ async def check(settings: Settings) -> Checked | None:
         if embedders.model_id(name) is None:
             return None
         embedder = await embedders.require(name, settings.namespace)
-        await embedder.embed_documents(SAMPLE[:1])  # which loads it
+        (vector,) = await embedder.embed_documents(SAMPLE[:1])  # which loads the model
         done, began = 0, time.perf_counter()
         while (taken := time.perf_counter() - began) < MEASURED_SECONDS:
             await embedder.embed_documents(SAMPLE)
             done += len(SAMPLE)
-        return Checked(embedder.model_id, embedder.dimensions, done / taken)
+        return Checked(embedder.model_id, len(vector), done / taken)
     finally:
         models.close()
         await providers.close()

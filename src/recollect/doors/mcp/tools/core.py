@@ -1,16 +1,15 @@
 """Three small tools for agents: remember, recall, forget."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
+from recollect.doors import recalls
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE, Moment
 from recollect.doors.mcp.tool import ADDS, DELETES, READS, Tools
-from recollect.doors.recalls import DEFAULT_TOP_K, Asked
-from recollect.doors.recalls import Recalled as Shown
 
 TOOLS = Tools(as_text)
 
@@ -37,6 +36,22 @@ class RecalledMemory(BaseModel):
     metadata: dict[str, Any] | None
     repeats: list[str]
     explanation: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, memory: recalls.RecalledMemory) -> Self:
+        """The same with the ids that `forget` takes."""
+        return cls(
+            id=f"{memory.kind}:{memory.id}",
+            text=memory.text,
+            score=round(memory.score, 4),
+            relevance=round(memory.relevance, 4),
+            at=memory.at,
+            speaker=memory.speaker or memory.role,
+            session_id=memory.session_id,
+            metadata=memory.metadata,
+            repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
+            explanation=None if memory.explanation is None else memory.explanation.model_dump(),
+        )
 
 
 class Recalled(BaseModel):
@@ -73,7 +88,9 @@ async def remember(
 async def recall(
     caller: Caller,
     query: Annotated[str, Field(min_length=1, description="Question or keywords")],
-    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE] = DEFAULT_TOP_K,
+    top_k: Annotated[
+        int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE
+    ] = recalls.DEFAULT_TOP_K,
     user_id: str | None = None,
     agent_id: str | None = None,
     session_id: str | None = None,
@@ -83,7 +100,9 @@ async def recall(
     categories: list[str] | None = None,
     since: Annotated[str | None, Field(description="ISO 8601")] = None,
     until: str | None = None,
-    metadata: Annotated[dict[str, Any] | None, Field(description="It must contain")] = None,
+    as_of: Annotated[str | None, Field(description="Answer as of then")] = None,
+    valid_at: str | None = None,
+    metadata: Annotated[dict[str, Any] | None, Field(description="Its metadata must contain this")] = None,
     min_relevance: Annotated[float | None, Field(description="0 to 1")] = None,
     explain: bool = False,
 ) -> Recalled:
@@ -91,7 +110,7 @@ async def recall(
 
     `answered` is false if nothing is relevant enough.
     """
-    found = await Asked(
+    found = await recalls.Asked(
         query=query,
         user_id=user_id,
         agent_id=agent_id,
@@ -102,26 +121,14 @@ async def recall(
         categories=categories,
         since=since,
         until=until,
+        as_of=as_of,
+        valid_at=valid_at,
         metadata=metadata,
         min_relevance=min_relevance,
         top_k=top_k,
         explain=explain,
     ).recall(caller.engine, caller.namespace)
-    memories = [
-        RecalledMemory(
-            id=f"{memory.kind}:{memory.id}",
-            text=memory.text,
-            score=round(memory.score, 4),
-            relevance=round(memory.relevance, 4),
-            at=memory.at,
-            speaker=memory.speaker or memory.role,
-            session_id=memory.session_id,
-            metadata=memory.metadata,
-            repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
-            explanation=None if memory.explanation is None else memory.explanation.model_dump(),
-        )
-        for memory in Shown.of(found).memories
-    ]
+    memories = [RecalledMemory.of(memory) for memory in recalls.Recalled.of(found).memories]
     return Recalled(memories=memories, answered=found.answered, pending=found.pending, degraded=found.degraded)
 
 

@@ -1,7 +1,7 @@
 """The memory gateway: `/memories/*` and `/resources`, for users who bring their key in the body."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Header, Request, Response
 from fastapi.routing import APIRoute
@@ -86,6 +86,32 @@ class GatewayResult(BaseModel):
     source_scope: str = Field(description="The narrowest requested scope it was found in")
     resource_uri: str | None = Field(description="The resource it comes from")
     raw: dict[str, Any] = Field(description="Further fields: kind, role, timestamp, title, metadata")
+
+    @classmethod
+    def of(cls, found: gateway.Found, owner: gateway.Owner) -> Self:
+        """A result as the contract has it."""
+        memory, resource = found.memory, found.resource
+        raw = {
+            "kind": memory.kind,
+            "user_id": memory.user_id,
+            "app_id": owner.app_id,
+            "project_id": owner.project_id,
+            "role": memory.role,
+            "sender_id": memory.speaker,
+            "timestamp": (memory.at - _EPOCH) // timedelta(milliseconds=1),
+            "title": None if resource is None else resource.title,
+            "category": memory.category,
+            "metadata": memory.metadata,
+        }
+        return cls(
+            id=memory.id,
+            session_id=found.session_id,
+            text=memory.text,
+            score=round(memory.similarity, 4),
+            source_scope=found.source_scope,
+            resource_uri=None if resource is None else resource.uri,
+            raw={name: value for name, value in raw.items() if value is not None},
+        )
 
 
 class GatewayResults(BaseModel):
@@ -191,32 +217,7 @@ async def search_user_memories(
     )
     degraded.tell(response, found.degraded)
     answered.tell(response, found, least)
-    results = []
-    for each in found:
-        memory, resource = each.memory, each.resource
-        raw = {
-            "kind": memory.kind,
-            "user_id": memory.user_id,
-            "app_id": owner.app_id,
-            "project_id": owner.project_id,
-            "role": memory.role,
-            "sender_id": memory.speaker,
-            "timestamp": (memory.at - _EPOCH) // timedelta(milliseconds=1),
-            "title": None if resource is None else resource.title,
-            "category": memory.category,
-            "metadata": memory.metadata,
-        }
-        result = GatewayResult(
-            id=memory.id,
-            session_id=each.session_id,
-            text=memory.text,
-            score=round(memory.similarity, 4),
-            source_scope=each.source_scope,
-            resource_uri=None if resource is None else resource.uri,
-            raw={name: value for name, value in raw.items() if value is not None},
-        )
-        results.append(result)
-    return GatewayResults(results=results)
+    return GatewayResults(results=[GatewayResult.of(each, owner) for each in found])
 
 
 @router.post("/memories/add", responses=responses(409), openapi_extra=WITHOUT_KEY)

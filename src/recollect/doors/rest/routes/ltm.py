@@ -11,9 +11,11 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     Tag,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -23,11 +25,19 @@ from recollect.doors.rest import answered, degraded
 from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routes.recall import FLOOR, Floor
+from recollect.doors.rest.routes.recall import AS_OF, FLOOR, VALID_AT, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
 from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED
-from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.flows.long_term.memory_requests import (
+    MAX_SOURCES,
+    MAX_SUPERSEDED,
+    Change,
+    ChatLine,
+    Chosen,
+    Options,
+    as_text,
+)
 from recollect.flows.long_term.memory_results import Written
 from recollect.memory.memories import HistoryEntry, MemoryScope, Place, StoredMemory
 
@@ -72,6 +82,18 @@ class Scoped(Body):
 MAX_MESSAGES = 1000
 MAX_CATEGORIES = 4
 
+KEY = "What the memory is about, such as `home city`: in one scope only the newest memory of a key is in force"
+
+
+class Details(Body):
+    """When a memory is true and how long it is kept."""
+
+    valid_from: Moment | None = Field(None, description="True in the world from this time on")
+    valid_until: Moment | None = Field(None, description="True in the world until this time")
+    key: Identifier | None = Field(None, description=KEY, examples=["home city"])
+    expires_at: Moment | None = Field(None, description="Removed, with its history's texts, at this time")
+    pinned: bool | None = Field(None, description="Always part of the context of its scope")
+
 
 class MemoryMessage(ChatEntry):
     """One message of a chat. Unknown fields that chat clients send, and messages without text, are ignored."""
@@ -88,7 +110,7 @@ Remembered = Annotated[
 ]
 
 
-class AddMemory(Scoped):
+class AddMemory(Scoped, Details):
     """A memory to store: one call creates one memory."""
 
     messages: Remembered = Field(
@@ -106,6 +128,17 @@ class AddMemory(Scoped):
         description="Texts or ids of the memories in the prompt: a text that only repeats them is not stored again",
     )
 
+    supersedes: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_SUPERSEDED,
+        description="Ids of memories in the same scope that this one replaces",
+    )
+    sources: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_SOURCES,
+        description="What it was made from, such as `message:ID` or `document:ID`",
+    )
+
     @field_validator("messages", mode="before")
     @classmethod
     def _is_short(cls, messages: object) -> object:
@@ -113,6 +146,11 @@ class AddMemory(Scoped):
         if isinstance(messages, list) and len(messages) > MAX_MESSAGES:
             raise ValueError(f"messages has more than {MAX_MESSAGES:,} entries: split them into several memories")
         return messages
+
+    def options(self) -> Options:
+        """All that it says of the memory besides its text."""
+        details = {name: getattr(self, name) for name in Details.model_fields}
+        return Options(**details, supersedes=self.supersedes, sources=self.sources)
 
     def text(self) -> str:
         """What to remember, as one text."""
@@ -132,12 +170,14 @@ class SearchMemories(Scoped):
     metadata: dict[str, Any] | None = Field(None, description=METADATA, examples=[{"source": "settings-page"}])
     since: Moment | None = Field(None, description=SINCE)
     until: Moment | None = Field(None, description=UNTIL)
+    as_of: Moment | None = Field(None, description=AS_OF)
+    valid_at: Moment | None = Field(None, description=VALID_AT)
     min_relevance: Floor | None = Field(None, description=FLOOR)
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
 
     def chosen(self) -> Chosen:
         """Which memories of the scope."""
-        return Chosen(self.categories, self.metadata, self.since, self.until)
+        return Chosen(self.categories, self.metadata, self.since, self.until, as_of=self.as_of, valid_at=self.valid_at)
 
 
 class UpdateMemory(Body):
@@ -146,8 +186,8 @@ class UpdateMemory(Body):
     data: str = Field(examples=["Updated memory content"])
 
 
-class PatchMemory(Body):
-    """What to change in a memory; omitted or null fields are kept."""
+class PatchMemory(Details):
+    """What to change in a memory; omitted fields are kept. Null removes a time, a key or a pin, and keeps the rest."""
 
     data: str | None = Field(None, description="The new text", examples=["Updated memory content"])
     category: Category | None = Field(None, description="Another category")
@@ -159,9 +199,24 @@ class PatchMemory(Body):
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
-        if self.data is None and self.category is None and self.metadata is None:
-            raise ValueError("Nothing to change: send data, category or metadata")
+        if self.data is None and self.category is None and self.metadata is None and not self.details():
+            raise ValueError("Nothing to change: send data, category, metadata, key, pinned or a time")
         return self
+
+    def details(self) -> dict[str, Any]:
+        """What is to be changed of these; null takes one away."""
+        given = {name: getattr(self, name) for name in Details.model_fields if name in self.model_fields_set}
+        return given | ({"pinned": bool(given["pinned"])} if "pinned" in given else {})
+
+
+def only_if_set(*names: str) -> Any:
+    """Leaves out of an answer what its contract does not know, unless it says something."""
+
+    # Without a type of its result: it would take the place of the model's own in the published schema.
+    def serialize(self: BaseModel, shape: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]
+        return {name: value for name, value in shape(self).items() if name not in names or value}
+
+    return model_serializer(mode="wrap")(serialize)
 
 
 class MemoryResponse(BaseModel):
@@ -179,6 +234,14 @@ class MemoryResponse(BaseModel):
     user_id: str | None = Field(description="The user it belongs to", examples=["user-42"])
     agent_id: str | None = Field(examples=[None])
     session_id: str | None = Field(examples=[None])
+    valid_from: datetime | None = Field(None, description="True in the world from this time on")
+    valid_until: datetime | None = Field(None, description="True in the world until this time")
+    key: str | None = Field(None, description="In its scope, no other memory in force has this key")
+    expires_at: datetime | None = Field(None, description="When it will be removed")
+    pinned: bool = Field(False, description="Whether it is always part of the context of its scope")
+    sources: list[str] = Field(default_factory=list, description="What it was made from")
+
+    _without_what_is_not_set = only_if_set(*Details.model_fields, "sources")
 
     @classmethod
     def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
@@ -197,6 +260,12 @@ class MemoryResponse(BaseModel):
             user_id=memory.user_id,
             agent_id=memory.agent_id,
             session_id=memory.session_id,
+            valid_from=memory.valid_from,
+            valid_until=memory.valid_until,
+            key=memory.key,
+            expires_at=memory.expires_at,
+            pinned=memory.pinned,
+            sources=list(memory.sources),
         )
 
 
@@ -224,8 +293,13 @@ class HistoryItem(BaseModel):
     memory_id: str
     old_memory: str | None = Field(description="The previous text; null once the memory is deleted")
     new_memory: str | None = Field(description="The new text; null once the memory is deleted")
-    event: Literal["create", "update", "delete", "supersede", "undo"] = Field(examples=["update"])
+    event: Literal["create", "update", "delete", "supersede", "undo", "expire"] = Field(examples=["update"])
     timestamp: datetime
+    detail: dict[str, Any] | None = Field(
+        None, description="Why and by what: the successor, and the language model if one decided"
+    )
+
+    _without_what_is_not_set = only_if_set("detail")
 
     @classmethod
     def of(cls, entry: HistoryEntry) -> Self:
@@ -238,6 +312,7 @@ class HistoryItem(BaseModel):
                 "new_memory": entry.new_memory,
                 "event": entry.event,
                 "timestamp": entry.at,
+                "detail": entry.detail,
             }
         )
 
@@ -285,7 +360,14 @@ async def add_memory(request: Request, body: AddMemory, response: Response) -> M
     """Add a memory to long-term storage; a duplicate in the same scope is stored once."""
     caller = calling(request)
     added = await caller.engine.memories.add(
-        caller.namespace, body.text(), body.category, body.scope(), body.metadata, body.recalled, body.at
+        caller.namespace,
+        body.text(),
+        body.category,
+        body.scope(),
+        body.metadata,
+        body.recalled,
+        body.at,
+        body.options(),
     )
     response.headers[OUTCOME] = added.what
     if added.superseded:
@@ -320,6 +402,10 @@ async def list_memories(
     metadata: Annotated[str | None, Query(description=f"{METADATA}, a JSON object")] = None,
     since: Annotated[Moment | None, Query(description=SINCE)] = None,
     until: Annotated[Moment | None, Query(description=UNTIL)] = None,
+    key: Annotated[Identifier | None, Query(description="Only memories with this key")] = None,
+    pinned: Annotated[bool | None, Query(description="Only pinned memories, or only others")] = None,
+    as_of: Annotated[Moment | None, Query(description=AS_OF)] = None,
+    valid_at: Annotated[Moment | None, Query(description=VALID_AT)] = None,
     limit: Annotated[Limit, Query()] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(description=f"The header {NEXT_CURSOR} of the previous page")] = None,
 ) -> MemoryResults:
@@ -328,7 +414,7 @@ async def list_memories(
     behind = None if cursor is None else _place(cursor)
     scope = MemoryScope(user_id, agent_id, session_id)
     contained = None if metadata is None else metadata_of_text(metadata)
-    chosen = Chosen(categories, contained, since, until)
+    chosen = Chosen(categories, contained, since, until, key, pinned, as_of, valid_at)
     page = await caller.engine.memories.newest(caller.namespace, scope, limit, behind, chosen)
     if page.next is not None:
         place = f"{page.next.created_at.isoformat()} {page.next.id}"
@@ -337,10 +423,12 @@ async def list_memories(
 
 
 @router.get("/{memory_id}", responses=responses(404))
-async def get_memory(request: Request, memory_id: str) -> MemoryResponse:
+async def get_memory(
+    request: Request, memory_id: str, as_of: Annotated[Moment | None, Query(description=AS_OF)] = None
+) -> MemoryResponse:
     """Get a specific memory by its id."""
     caller = calling(request)
-    return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id))
+    return MemoryResponse.of(await caller.engine.memories.get(caller.namespace, memory_id, as_of))
 
 
 @router.put("/{memory_id}", responses=responses(404, 409) | EMBEDDED)
@@ -354,7 +442,7 @@ async def update_memory(request: Request, memory_id: str, body: UpdateMemory, re
 async def patch_memory(request: Request, memory_id: str, body: PatchMemory, response: Response) -> MemoryResponse:
     """Change a memory's content, category or metadata; omitted fields are kept."""
     caller = calling(request)
-    change = Change(body.data, body.category, body.metadata)
+    change = Change(body.data, body.category, body.metadata, body.details())
     return _written(response, await caller.engine.memories.update(caller.namespace, memory_id, change))
 
 

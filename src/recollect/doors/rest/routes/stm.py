@@ -66,8 +66,8 @@ class NewMessage(ChatEntry):
             self.role,
             checks.text(text, f"{place}.content"),
             checks.metadata(self.metadata, f"{place}.metadata"),
-            None if self.speaker is None else checks.identifier(self.speaker, f"{place}.speaker"),
-            checks.optional_utc(self.at, f"{place}.at"),
+            checks.optional_short_name(self.speaker, f"{place}.speaker"),
+            checks.storable_utc(self.at, f"{place}.at"),
             self.id,
         )
 

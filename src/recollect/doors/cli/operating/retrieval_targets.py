@@ -1,4 +1,4 @@
-"""The ways that `recollect bench retrieval` can take into memory: the engine, or the public methods of the library."""
+"""What `recollect bench retrieval` can measure: the engine, or the public methods of the library."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from recollect.memory import log
 from recollect.memory.index.search import Scope
 
 
-class Way(Protocol):
+class Target(Protocol):
     """Stores conversations in one namespace, each as the sessions of its own user, and recalls from one of them."""
 
     async def holds(self, conversation: str) -> bool:
@@ -34,8 +34,8 @@ class Way(Protocol):
         """What answers a question."""
 
 
-class ThroughEngine:
-    """As our own doors do it."""
+class EngineTarget:
+    """Calls the flows, as our own doors do."""
 
     def __init__(self, engine: Engine, namespace: str) -> None:
         self._engine = engine
@@ -56,7 +56,9 @@ class ThroughEngine:
         return await self._engine.recall.recall(self._namespace, question, scope, top_k=top_k)
 
 
-class _ThroughLibrary:
+class _LibraryTarget:
+    """Calls what a user of the library can call."""
+
     def __init__(self, memory: MemoryManager) -> None:
         self._memory = memory
 
@@ -84,18 +86,18 @@ class _ThroughLibrary:
 
 
 @asynccontextmanager
-async def _through_engine(namespace: str) -> AsyncIterator[Way]:
+async def _opened_engine(namespace: str) -> AsyncIterator[Target]:
     async with opened_engine() as engine:
-        yield ThroughEngine(engine, namespace)
+        yield EngineTarget(engine, namespace)
 
 
 @asynccontextmanager
-async def _through_library(namespace: str) -> AsyncIterator[Way]:
+async def _opened_library(namespace: str) -> AsyncIterator[Target]:
     async with MemoryManager(namespace=namespace) as memory:
-        yield _ThroughLibrary(memory)
+        yield _LibraryTarget(memory)
 
 
-WAYS: Mapping[str, Callable[[str], AbstractAsyncContextManager[Way]]] = {
-    "engine": _through_engine,
-    "library": _through_library,
+TARGETS: Mapping[str, Callable[[str], AbstractAsyncContextManager[Target]]] = {
+    "engine": _opened_engine,
+    "library": _opened_library,
 }
