@@ -228,6 +228,14 @@ def optional_utc(value: datetime | None, name: str) -> datetime | None:
     return None if value is None else utc(value, name)
 
 
+def as_of(value: datetime | None, name: str = "as_of") -> datetime | None:
+    """A moment at which something is asked as it was then: not in the future, about which nothing is known."""
+    moment = optional_utc(value, name)
+    if moment is not None and moment > datetime.now(UTC):
+        raise Invalid(f"{name} {moment.isoformat()} is in the future: pass a time in the past, or omit it for now")
+    return moment
+
+
 def time_range(
     start: datetime, end: datetime, names: tuple[str, str] = ("start_date", "end_date")
 ) -> tuple[datetime, datetime]:

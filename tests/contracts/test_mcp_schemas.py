@@ -19,11 +19,16 @@ READ_ONLY = {
     "graph_find_path",
     "list_golden_queries",
 }
+AS_OF: Schema = {
+    "as_of": {"type": "string", "format": "date-time", "description": "As it was at this time (default: now)"}
+}
 OF_OUR_OWN: dict[str, Schema] = {
+    "graph_query_neighbors": AS_OF,
+    "graph_find_path": AS_OF,
     "record_interaction": {
         "speaker": {"type": "string", "description": "User's name"},
         "at": {"type": "string", "format": "date-time", "description": "When it was said (default: now)"},
-    }
+    },
 }
 GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
 

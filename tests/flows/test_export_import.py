@@ -106,6 +106,7 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])
     await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
     await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1990})
+    await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1991})
 
 
 async def passages(engine: Engine, namespace: str) -> list[tuple[Any, ...]]:

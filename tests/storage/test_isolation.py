@@ -63,6 +63,7 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
+    await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY", "Secret", weight=0.5)
     await engine.memories.add(namespace, "a secret to remember", "fact", MemoryScope("user"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
