@@ -23,6 +23,9 @@ AS_OF: Schema = {
     "as_of": {"type": "string", "format": "date-time", "description": "As it was at this time (default: now)"}
 }
 OF_OUR_OWN: dict[str, Schema] = {
+    "fetch_chat_history": AS_OF,
+    "get_conversation": AS_OF,
+    "list_conversations": AS_OF,
     "graph_query_neighbors": AS_OF,
     "graph_find_path": AS_OF,
     "record_interaction": {
