@@ -77,6 +77,7 @@ WORKING_ITEM = Kind(
 STALE_ITEM = Kind(
     working.STALE_RECORD,
     {"original_content": checks.text, "importance": rules.share, "reason": rules.one_of(*working.REASONS)},
+    later=frozenset({"item_id", "created_at", "last_accessed"}),
     item=Item("stale", NUMBERS, remove_stale),
 )
 EPISODE = Kind(
