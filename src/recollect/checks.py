@@ -252,13 +252,13 @@ def optional_utc(value: datetime | None, name: str) -> datetime | None:
     return None if value is None else utc(value, name)
 
 
-def past(value: datetime | None, name: str) -> datetime | None:
+def as_of(value: datetime | None, name: str = "as_of") -> datetime | None:
     """A moment that may be asked about: none that is still to come, but for clocks that disagree a little."""
     if value is None:
         return None
     moment = utc(value, name)
     if moment > datetime.now(UTC) + _CLOCKS_DIFFER:
-        raise Invalid(f"{name} {moment.isoformat()} is in the future: pass a moment in the past, or omit it for now")
+        raise Invalid(f"{name} {moment.isoformat()} is in the future: pass a time in the past, or omit it for now")
     return moment
 
 
@@ -268,7 +268,7 @@ def future(value: datetime | None, name: str) -> datetime | None:
         return None
     moment = utc(value, name)
     if moment <= datetime.now(UTC):
-        raise Invalid(f"{name} {moment.isoformat()} is in the past: pass a moment in the future")
+        raise Invalid(f"{name} {moment.isoformat()} is in the past: pass a time in the future")
     return moment
 
 

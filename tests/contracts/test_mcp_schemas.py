@@ -19,11 +19,20 @@ READ_ONLY = {
     "graph_find_path",
     "list_golden_queries",
 }
+AS_OF: Schema = {
+    "as_of": {"type": "string", "format": "date-time", "description": "As it was at this time (default: now)"}
+}
 OF_OUR_OWN: dict[str, Schema] = {
+    "fetch_chat_history": AS_OF,
+    "get_conversation": AS_OF,
+    "list_conversations": AS_OF,
+    "hybrid_search": AS_OF,
+    "graph_query_neighbors": AS_OF,
+    "graph_find_path": AS_OF,
     "record_interaction": {
         "speaker": {"type": "string", "description": "User's name"},
         "at": {"type": "string", "format": "date-time", "description": "When it was said (default: now)"},
-    }
+    },
 }
 GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
 
@@ -84,8 +93,9 @@ def test_the_resources_are_those_of_the_contract(mcp: McpClient) -> None:
 def test_the_templates_have_every_parameter_of_the_contract(mcp: McpClient) -> None:
     templates = mcp.do(mcp.sdk.list_resource_templates).resource_templates
     assert [template.uri_template for template in templates] == [
-        "memory://l2-insights{?query,top_k,fidelity_min,created_after,created_before}",
-        "memory://episode-memory{?query,top_k,min_similarity,reward_min,days_back}",
-        "memory://l0-raw{?session_id,date_range,speaker,limit,order}",
-        "memory://stale-memory{?reason,days_back,importance_min,limit}",
+        "memory://l2-insights{?query,top_k,fidelity_min,created_after,created_before,as_of}",
+        "memory://working-memory{?as_of}",
+        "memory://episode-memory{?query,top_k,min_similarity,reward_min,days_back,as_of}",
+        "memory://l0-raw{?session_id,date_range,speaker,limit,order,as_of}",
+        "memory://stale-memory{?reason,days_back,importance_min,limit,as_of}",
     ]

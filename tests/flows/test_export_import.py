@@ -104,6 +104,7 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])
     await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
     await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1990})
+    await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1991})
 
 
 async def passages(engine: Engine, namespace: str) -> list[tuple[Any, ...]]:
@@ -177,6 +178,44 @@ async def test_an_import_into_another_namespace_leaves_both_with_the_same_record
     assert (await imported(engine, lines, other)).refusals == []
     assert (await exported(engine, other))[1:] == lines[1:]
     assert (await exported(engine, namespace)) == lines
+
+
+async def test_the_past_of_a_graph_and_of_working_memory_comes_along(
+    engine: Engine, elsewhere: Engine, namespace: str
+) -> None:
+    for weight in (0.1, 0.2):
+        await engine.graph.add_edge(namespace, "Ann", "Naxos", "KNOWS", weight=weight)
+        then = datetime.now(UTC)
+    item = (await engine.cognition.update_working(namespace, "the anchor")).added_id
+    held = datetime.now(UTC)
+    await engine.graph.add_edge(namespace, "Ann", "Naxos", "KNOWS", weight=0.3, target_label="Island")
+    await engine.cognition.archive(namespace, item)
+    lines = await exported(engine, namespace)
+    assert (await imported(elsewhere, lines)).refusals == []
+    (neighbor,) = (await elsewhere.graph.neighbors(namespace, "Ann", as_of=then)).neighbors
+    assert (neighbor.weight, neighbor.label) == (0.2, "Entity")
+    assert [each.id for each in await elsewhere.cognition.working(namespace, held)] == [item]
+    # It goes on from there.
+    await elsewhere.graph.add_edge(namespace, "Ann", "Naxos", "KNOWS", weight=0.4)
+    assert (await elsewhere.graph.neighbors(namespace, "Ann", as_of=then)).neighbors == [neighbor]
+
+
+async def test_an_archive_of_an_earlier_version_has_no_past_in_working_memory(
+    engine: Engine, elsewhere: Engine, namespace: str
+) -> None:
+    item = (await engine.cognition.update_working(namespace, "the anchor")).added_id
+    held = datetime.now(UTC)
+    await engine.cognition.archive(namespace, item)
+    since = {"item_id", "created_at", "last_accessed"}
+    lines = [
+        json.dumps({name: value for name, value in fields.items() if name not in since})
+        if (fields := json.loads(line))["kind"] == "stale_item"
+        else line
+        for line in await exported(engine, namespace)
+    ]
+    assert (await imported(elsewhere, lines)).refusals == []
+    assert [each.original_content for each in await elsewhere.cognition.stale(namespace)] == ["the anchor"]
+    assert await elsewhere.cognition.working(namespace, held) == []
 
 
 async def test_new_ids_go_on_behind_those_that_were_imported(engine: Engine, elsewhere: Engine, namespace: str) -> None:

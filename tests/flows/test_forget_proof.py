@@ -171,6 +171,7 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
         (of_ann,) = await engine.capabilities.log.recent(tx, "letters", 1)
         await engine.capabilities.giants.remember(tx, Giant(PERSON, "some model", 1, f"giant_{namespace[-12:]}_1", 384))
     mixed = (await engine.cognition.compress(namespace, SENTENCE, [said[1].seq, of_ann.seq])).insight.id
+    node = await plant_node(engine, namespace)
     document = await engine.remember.document(namespace, SENTENCE * 50, None, f'{{"note": "{SENTENCE}"}}')
     episode = (await engine.cognition.store_episode(namespace, SENTENCE, 0.5, SENTENCE)).episode.id
     async with engine.database.transaction(namespace) as tx:
@@ -178,8 +179,16 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
             tx, (await engine.capabilities.working.update(tx, SENTENCE, 0.5)).added_id
         )
     working = (await engine.cognition.update_working(namespace, SENTENCE, 0.5)).added_id
-    orphans = [f"document:{document}", f"episode:{episode}", f"working:{working}", f"stale:{archived}"]
+    orphans = [f"document:{document}", f"episode:{episode}", f"working:{working}", f"stale:{archived}", node]
     return Planted(orphans, mixed)
+
+
+async def plant_node(engine: Engine, namespace: str) -> str:
+    """Told by a node and an edge, now and in other words before."""
+    for note in (SENTENCE, f"{SENTENCE} Always."):
+        node = await engine.graph.add_node(namespace, "Animal", "zyxomlurk", {"note": note})
+        await engine.graph.add_edge(namespace, "cat", "zyxomlurk", "FEARS", properties={"note": note})
+    return f"node:{node.id}"
 
 
 async def plant_memories(engine: Engine, namespace: str) -> None:
@@ -209,6 +218,10 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
     assert told == {
         "documents",
         "episodes",
+        "graph_edge_versions",
+        "graph_edges",
+        "graph_node_versions",
+        "graph_nodes",
         "insights",
         "judge_scores",
         "memories",

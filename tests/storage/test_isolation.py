@@ -64,6 +64,7 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.remember.turn(namespace, turn)
     await engine.remember.document(namespace, "another secret", None, None)
     await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY")
+    await engine.graph.add_edge(namespace, "a secret", "its keeper", "KEPT_BY", "Secret", weight=0.5)
     for text in ("a secret to remember", "another secret to remember"):
         await engine.memories.add(namespace, text, "fact", MemoryScope("user"), options=Options(key="secret"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")

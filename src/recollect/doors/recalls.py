@@ -57,7 +57,7 @@ class Asked:
             categories=_words(self.categories, "categories"),
             since=checks.optional_utc(_moment(self.since, "since"), "since"),
             until=checks.optional_utc(_moment(self.until, "until"), "until"),
-            as_of=checks.past(_moment(self.as_of, "as_of"), "as_of"),
+            as_of=checks.as_of(_moment(self.as_of, "as_of")),
             valid_at=checks.optional_utc(_moment(self.valid_at, "valid_at"), "valid_at"),
             metadata=checks.metadata_filter(self.metadata, metadata_name),
         )

@@ -51,45 +51,64 @@ class Conversations:
         checks.optional_text(title, "title")
         return await self._remember.session(namespace, str(uuid7()), user_id, title)
 
-    async def get(self, namespace: str, conversation_id: str) -> Session:
-        """A conversation without its messages."""
+    async def get(self, namespace: str, conversation_id: str, as_of: datetime | None = None) -> Session:
+        """A conversation without its messages, if it was there by a moment."""
         checks.storable(conversation_id, "conversation_id")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
-            return await self._find(db, conversation_id)
+            return await self._find(db, conversation_id, moment)
 
-    async def of_user(self, namespace: str, user_id: str, limit: int) -> list[Session]:
-        """A user's conversations, the last active first."""
+    async def of_user(self, namespace: str, user_id: str, limit: int, as_of: datetime | None = None) -> list[Session]:
+        """A user's conversations, the last active first; with a moment, as they were then."""
         checks.storable(user_id, "user_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
-            return await self._sessions.recent_of_user(db, user_id, limit)
+            return await self._sessions.recent_of_user(db, user_id, limit, moment)
 
-    async def history(self, namespace: str, conversation_id: str, limit: int) -> History:
-        """The last messages of a conversation, with what is known of it."""
+    async def history(self, namespace: str, conversation_id: str, limit: int, as_of: datetime | None = None) -> History:
+        """The last messages of a conversation, with what is known of it; with a moment, what had been said by then."""
         checks.storable(conversation_id, "conversation_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
-            conversation = await self._find(db, conversation_id)
-            return History(conversation, await self._log.recent(db, conversation.id, limit))
+            conversation = await self._find(db, conversation_id, moment)
+            return History(conversation, await self._log.recent(db, conversation.id, limit, as_of=moment))
 
-    async def messages(self, namespace: str, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
-        """The last messages of a session, or the last before one of them; none where there is no such session."""
+    async def messages(
+        self,
+        namespace: str,
+        session_id: str,
+        limit: int,
+        before: UUID | None = None,
+        as_of: datetime | None = None,
+    ) -> list[Message]:
+        """The last messages of a session, said by a moment or before one of them; none where there is no session."""
         checks.positive(limit, "limit")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
-            found = await self._log.recent(db, session_id, limit, before)
+            found = await self._log.recent(db, session_id, limit, before, moment)
             if not found and before is not None and not await self._log.holds(db, session_id, before):
                 raise NotFound(f"Unknown message {before}: set before to the id of the oldest message you have")
             return found
 
-    async def page(self, namespace: str, user_id: str | None, limit: int, after: str | None = None) -> list[Session]:
+    async def page(
+        self,
+        namespace: str,
+        user_id: str | None,
+        limit: int,
+        after: str | None = None,
+        as_of: datetime | None = None,
+    ) -> list[Session]:
         """Sessions of a user or of everybody, the last active first; `after` is the last one of the page before."""
         if user_id is not None:
             checks.identifier(user_id, "user_id")
         checks.positive(limit, "limit")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
             if after is not None:
-                await self._find(db, after)
-            return await self._sessions.recent(db, user_id, limit, after)
+                await self._find(db, after, moment)
+            return await self._sessions.recent(db, user_id, limit, after, moment)
 
     async def record(
         self,
@@ -118,11 +137,11 @@ class Conversations:
             said, answered = await self._remember.turn(namespace, Turn(conversation.id, messages))
         return Interaction(said, answered)
 
-    async def _find(self, db: Statements, conversation_id: str) -> Session:
+    async def _find(self, db: Statements, conversation_id: str, as_of: datetime | None) -> Session:
         """Ids are text, but one that is a UUID may be written in either case."""
-        session = await self._sessions.find(db, conversation_id)
+        session = await self._sessions.find(db, conversation_id, as_of)
         if session is None and (usual := _as_uuid(conversation_id)) not in (None, conversation_id):
-            session = await self._sessions.find(db, str(usual))
+            session = await self._sessions.find(db, str(usual), as_of)
         if session is None:
             raise SessionNotFound.named(conversation_id)
         return session

@@ -18,6 +18,7 @@ class _Sql(Queries, file="log.sql"):
     append_on_worker: Query
     recent: Query
     recent_before: Query
+    recent_then: Query
     by_seq: Query
     keep: Query
     by_ids: Query
@@ -133,9 +134,18 @@ class Log:
             for row in [rows[entry.id]]
         ]
 
-    async def recent(self, db: Statements, session_id: str, limit: int, before: UUID | None = None) -> list[Message]:
-        """The last messages of a session, or the last before one of them, oldest first."""
-        if before is None:
+    async def recent(
+        self,
+        db: Statements,
+        session_id: str,
+        limit: int,
+        before: UUID | None = None,
+        as_of: datetime | None = None,
+    ) -> list[Message]:
+        """The last messages of a session, or the last before one of them, oldest first; with a moment, said by then."""
+        if as_of is not None:
+            rows = await db.all(_Sql.recent_then, session_id=session_id, limit=limit, before=before, as_of=as_of)
+        elif before is None:
             rows = await db.all(_Sql.recent, session_id=session_id, limit=limit)
         else:
             rows = await db.all(_Sql.recent_before, session_id=session_id, limit=limit, before=before)

@@ -43,6 +43,21 @@ where namespace = :namespace
 order by position desc
 limit :limit;
 
+-- recent_then
+-- The last messages of a session that were said by a moment, or those before one of its messages, newest first.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at
+from messages
+where namespace = :namespace
+  and session_id = :session_id
+  and created_at <= :as_of
+  and (
+      :before::uuid is null
+      or position < (select position from messages where namespace = :namespace and session_id = :session_id and id =
+          :before)
+  )
+order by position desc
+limit :limit;
+
 -- by_seq
 -- Messages by the integers that name them.
 select id, seq, session_id, position, role, speaker, content, metadata, created_at

@@ -19,6 +19,7 @@ class _Sql(Queries, file="sessions.sql"):
     find: Query
     recent_of_user: Query
     recent: Query
+    then: Query
     some_of_user: Query
     remove: Query
     page_sessions: Query
@@ -90,17 +91,27 @@ class Sessions:
         rows = await tx.all(_Sql.lock, session_ids=list(session_ids))
         return {row["id"]: SessionOwner(row["user_id"], row["realm"]) for row in rows}
 
-    async def find(self, db: Statements, session_id: str) -> Session | None:
-        """One session, or None."""
+    async def find(self, db: Statements, session_id: str, as_of: datetime | None = None) -> Session | None:
+        """One session, or None; with a moment, if it was there by then."""
+        if as_of is not None:
+            return next(iter(await self._then(db, as_of, 1, session_id=session_id)), None)
         row = await db.first(_Sql.find, session_id=session_id)
         return None if row is None else Session(*row)
 
-    async def recent_of_user(self, db: Statements, user_id: str, limit: int) -> list[Session]:
-        """A user's sessions, the last active first."""
+    async def recent_of_user(
+        self, db: Statements, user_id: str, limit: int, as_of: datetime | None = None
+    ) -> list[Session]:
+        """A user's sessions, the last active first; with a moment, those that were there by then."""
+        if as_of is not None:
+            return await self._then(db, as_of, limit, user_id=user_id)
         return [Session(*row) for row in await db.all(_Sql.recent_of_user, user_id=user_id, limit=limit)]
 
-    async def recent(self, db: Statements, user_id: str | None, limit: int, after: str | None) -> list[Session]:
+    async def recent(
+        self, db: Statements, user_id: str | None, limit: int, after: str | None, as_of: datetime | None = None
+    ) -> list[Session]:
         """The last active sessions with a UUID, of a user or of everybody; `after` is the last of the page before."""
+        if as_of is not None:
+            return await self._then(db, as_of, limit, user_id=user_id, after=after, uuids=True)
         return [Session(*row) for row in await db.all(_Sql.recent, user_id=user_id, limit=limit, after=after)]
 
     async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
@@ -110,3 +121,19 @@ class Sessions:
     async def remove(self, tx: Transaction, session_ids: Sequence[str]) -> int:
         """Delete sessions; returns how many there were."""
         return len(await tx.all(_Sql.remove, session_ids=list(session_ids)))
+
+    async def _then(
+        self,
+        db: Statements,
+        as_of: datetime,
+        limit: int,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        after: str | None = None,
+        uuids: bool = False,
+    ) -> list[Session]:
+        rows = await db.all(
+            _Sql.then, as_of=as_of, limit=limit, session_id=session_id, user_id=user_id, after=after, uuids=uuids
+        )
+        return [Session(*row) for row in rows]

@@ -53,6 +53,36 @@ where namespace = :namespace
 order by updated_at desc, id desc
 limit :limit;
 
+-- then
+-- Sessions at a moment, the last active first, or those after one of them in that order: one of an id, those of a user,
+-- or only those whose ids are UUIDs. A session was there if it had begun or something had been said in it.
+with known as (
+    select sessions.id, sessions.user_id, sessions.title, sessions.metadata,
+           case when sessions.created_at <= :as_of::timestamptz then sessions.created_at else said.first end
+               as created_at,
+           case when sessions.created_at <= :as_of then greatest(sessions.created_at, said.last) else said.last end
+               as updated_at
+    from sessions
+    left join lateral (
+        select min(messages.created_at) as first, max(messages.created_at) as last
+        from messages
+        where messages.namespace = :namespace
+          and messages.session_id = sessions.id
+          and messages.created_at <= :as_of
+    ) as said on true
+    where sessions.namespace = :namespace
+      and (:session_id::text is null or sessions.id = :session_id)
+      and (:user_id::text is null or sessions.user_id = :user_id)
+      and (not :uuids::boolean or sessions.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')
+      and (sessions.created_at <= :as_of or said.last is not null)
+)
+select id, user_id, title, metadata, created_at, updated_at
+from known
+where :after::text is null
+   or (updated_at, id) < (select last.updated_at, last.id from known last where last.id = :after)
+order by updated_at desc, id desc
+limit :limit;
+
 -- some_of_user
 -- Sessions of a user, in no order.
 select id from sessions where namespace = :namespace and user_id = :user_id limit :limit::bigint;

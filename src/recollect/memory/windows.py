@@ -26,6 +26,7 @@ class _Sql(Queries, file="windows.sql"):
     configure: Query
     start: Query
     read: Query
+    read_then: Query
     lock: Query
     part: Query
     summarise: Query
@@ -112,14 +113,21 @@ class Windows:
         )
 
     async def read(
-        self, db: Statements, session_id: str, limit: int | None, strategy: Strategy | None = None
+        self,
+        db: Statements,
+        session_id: str,
+        limit: int | None,
+        strategy: Strategy | None = None,
+        as_of: datetime | None = None,
     ) -> Window:
         """The last messages of a window, oldest first; before all of them what is pinned, and the summary.
 
         Strategy and limit are defaults for what the session does not set, and only a sliding window is limited. Without
-        a strategy, the limit always applies.
+        a strategy, the limit always applies. With a moment it is what had been said by then, as far as a session's
+        settings of today would show it.
         """
-        rows = await db.all(_Sql.read, session_id=session_id, limit=limit, strategy=strategy)
+        asked = {"session_id": session_id, "limit": limit, "strategy": strategy}
+        rows = await (db.all(_Sql.read, **asked) if as_of is None else db.all(_Sql.read_then, as_of=as_of, **asked))
         if not rows:
             return Window(WindowConfig(), [])
         session = rows[0]

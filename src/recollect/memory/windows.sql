@@ -61,6 +61,80 @@ union all
 select 3, position, id, role, content, metadata, created_at, null, null, null, null from last
 order by place, position;
 
+-- read_then
+-- The same at a moment: behind the last summary of what was said by then, the messages that were said by then. A summary
+-- has the time of the last message it stands for, and was made when there was another behind that.
+with session as (
+    select coalesce(last.until, 0) as window_start, sessions.window_strategy, sessions.window_max_messages,
+           sessions.window_max_tokens,
+           case
+               when :strategy::text is null then :limit::bigint
+               when coalesce(sessions.window_strategy, :strategy) = 'sliding_window'
+                   then coalesce(sessions.window_max_messages, :limit)
+           end as most
+    from sessions
+    left join lateral (
+        select max(summaries.until) as until
+        from summaries
+        where summaries.namespace = :namespace
+          and summaries.session_id = :session_id
+          and summaries.created_at <= :as_of::timestamptz
+          -- Messages that brought their own times need not be in their order.
+          and not exists (
+              select from messages
+              where messages.namespace = :namespace
+                and messages.session_id = :session_id
+                and messages.position < summaries.until
+                and messages.created_at > :as_of
+          )
+          and exists (
+              select from messages
+              where messages.namespace = :namespace
+                and messages.session_id = :session_id
+                and messages.position >= summaries.until
+                and messages.created_at <= :as_of
+          )
+    ) as last on true
+    where sessions.namespace = :namespace and sessions.id = :session_id
+),
+summary as (
+    select summaries.id, summaries.content, summaries.metadata, summaries.created_at
+    from summaries
+    join session on session.window_start = summaries.until
+    where summaries.namespace = :namespace and summaries.session_id = :session_id
+),
+pinned as (
+    select messages.id, messages.position, messages.role, messages.content, messages.metadata, messages.created_at
+    from messages
+    join session on messages.position < session.window_start
+    where messages.namespace = :namespace
+      and messages.session_id = :session_id
+      and messages.role = 'system'
+      and (messages.position = 0 or messages.metadata @> '{"pinned": true}')
+      and messages.created_at <= :as_of
+      and exists (select 1 from summary)
+),
+last as (
+    select id, position, role, content, metadata, created_at
+    from messages
+    where namespace = :namespace
+      and session_id = :session_id
+      and position >= (select window_start from session)
+      and created_at <= :as_of
+    order by position desc
+    limit (select most from session)
+)
+select 0 as place, null::bigint as position, null::uuid as id, null as role, null as content, null::jsonb as metadata,
+       null::timestamptz as created_at, window_strategy, window_max_messages, window_max_tokens, most
+from session
+union all
+select 1, position, id, role, content, metadata, created_at, null, null, null, null from pinned
+union all
+select 2, null, id, 'summary', content, metadata, created_at, null, null, null, null from summary
+union all
+select 3, position, id, role, content, metadata, created_at, null, null, null, null from last
+order by place, position;
+
 -- lock
 -- One change of a window at a time, and no new message while it lasts.
 select id from sessions where namespace = :namespace and id = :session_id for update;

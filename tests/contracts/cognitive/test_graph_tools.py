@@ -1,6 +1,7 @@
 """Contract cognitive-memory-mcp: the graph tools, as the examples call them."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.mcp_servers import McpClient
@@ -168,3 +169,23 @@ def test_an_item_of_working_memory_can_be_archived_by_hand(mcp: McpClient, word:
         f"Call the bank {word}"
     ]
     assert "no item" in mcp.refused("archive_working_memory", id=added["added_id"])
+
+
+def test_neighbours_and_paths_are_told_as_they_were(mcp: McpClient, word: str) -> None:
+    a, b, c = (f"{name} {word}" for name in "abc")
+    mcp.ok("graph_add_edge", source_name=a, target_name=b, relation="USES", weight=0.2)
+    mcp.ok("graph_add_edge", source_name=b, target_name=c, relation="USES")
+    then = datetime.now(UTC).isoformat()
+    mcp.ok("graph_add_edge", source_name=a, target_name=b, relation="USES", weight=0.9, target_label="Tool")
+    mcp.ok("graph_add_edge", source_name=a, target_name=c, relation="USES")
+    (neighbor,) = mcp.ok("graph_query_neighbors", node_name=a, as_of=then)["neighbors"]
+    assert (neighbor["name"], neighbor["label"], neighbor["weight"]) == (b, "Entity", 0.2)
+    assert mcp.ok("graph_find_path", start_node=a, end_node=c, as_of=then)["path_length"] == 2
+    assert mcp.ok("graph_find_path", start_node=a, end_node=c)["path_length"] == 1
+    for problem, moment in (
+        ("in the future", "2999-01-01T00:00:00Z"),
+        ("write a date and time such as", "yesterday"),
+        ("had no node named", "2020-01-01T00:00:00Z"),
+    ):
+        refusal = json.loads(mcp.refused("graph_query_neighbors", node_name=a, as_of=moment))
+        assert problem in refusal["details"]

@@ -220,6 +220,12 @@ def test_a_resource_is_read_afresh_each_time(mcp: McpClient, word: str) -> None:
         ("memory://stale-memory?reason=BORED", "reason must be 'LRU_EVICTION' or 'MANUAL_ARCHIVE'"),
         ("memory://stale-memory?days_back=0.5", "days_back"),
         ("memory://stale-memory?importance_min=7", "importance_min must be between 0.0 and 1.0"),
+        ("memory://l2-insights?as_of=yesterday", "as_of is no date and time: write a date and time such as"),
+        ("memory://l2-insights?query=x&as_of=2999-01-01T00:00:00Z", "as_of 2999-01-01T00:00:00+00:00 is in the future"),
+        ("memory://working-memory?as_of=2999-01-01T00:00:00Z", "is in the future: pass a time in the past"),
+        ("memory://episode-memory?query=x&as_of=2999-01-01T00:00:00Z", "is in the future"),
+        ("memory://l0-raw?as_of=2999-01-01T00:00:00Z", "is in the future"),
+        ("memory://stale-memory?as_of=2999-01-01T00:00:00Z", "is in the future"),
         ("memory://stale-memory?limit=0", "limit must be between 1 and 1000, not 0"),
     ],
 )
@@ -254,3 +260,31 @@ def test_an_episode_of_emoji_is_found_by_them(mcp: McpClient, word: str) -> None
     mcp.ok("store_episode", query="🦓🦓", reward=0.5, reflection=f"Problem: no words. Lesson: {word}")
     found = contents(mcp, "memory://episode-memory?query=%F0%9F%A6%93%F0%9F%A6%93&min_similarity=0.9&top_k=100")
     assert any(word in episode["reflection"] for episode in found)
+
+
+def test_resources_are_told_as_they_were(mcp: McpClient, word: str, insight: dict[str, Any]) -> None:
+    mcp.ok("store_episode", query=f"how to {word}", reward=0.5, reflection="slowly")
+    kept = mcp.ok("update_working_memory", content=f"keep {word}", importance=0.9)
+    then = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    later = mcp.ok("compress_to_l2_insight", content=f"Later {word}", source_ids=[])
+    mcp.ok("store_episode", query=f"how to {word}", reward=0.5, reflection="quickly")
+    mcp.ok("store_raw_dialogue", session_id=word, speaker="user", content="later")
+    mcp.ok("archive_working_memory", id=kept["added_id"])
+
+    def told(uri: str) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = mcp.read(f"{uri}{'&' if '?' in uri else '?'}as_of={then}")["contents"]
+        return entries
+
+    for uri in (f"memory://l2-insights?query={word}", "memory://l2-insights"):
+        ids = [entry["id"] for entry in told(uri)]
+        assert insight["id"] in ids
+        assert later["id"] not in ids
+    found = mcp.ok("hybrid_search", query_text=word, as_of=then)["results"]
+    assert found[0]["id"] == insight["id"]
+    assert later["id"] not in [entry["id"] for entry in found]
+    lessons = told(f"memory://episode-memory?query=how%20to%20{word}&min_similarity=0.9")
+    assert [entry["reflection"] for entry in lessons] == ["slowly"]
+    assert kept["added_id"] in [entry["id"] for entry in told("memory://working-memory")]
+    assert kept["added_id"] not in [entry["id"] for entry in mcp.read("memory://working-memory")["contents"]]
+    assert f"keep {word}" not in [entry["original_content"] for entry in told("memory://stale-memory")]
+    assert "later" not in [entry["content"] for entry in told(f"memory://l0-raw?session_id={word}")]

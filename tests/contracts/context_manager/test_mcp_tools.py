@@ -1,7 +1,7 @@
 """Contract context-manager-mcp: the five tools, called by a real client."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -215,3 +215,40 @@ def test_an_interaction_says_who_spoke_and_when(mcp: McpClient, conversation: di
         assistant_response="y",
         at="long ago",
     )
+
+
+def test_a_history_is_told_as_it_was(mcp: McpClient) -> None:
+    user = str(uuid4())
+    early, late = (mcp.ok("create_conversation", user_id=user, title=title) for title in ("early", "late"))
+    days = [datetime.now(UTC) - timedelta(days=days) for days in (3, 2)]
+    for day in days:
+        record(mcp, early, f"asked {day.date()}", f"answered {day.date()}", at=day.isoformat())
+    between = (days[0] + timedelta(hours=1)).isoformat()
+    history = mcp.ok("fetch_chat_history", conversation_id=early["id"], as_of=between)
+    assert list(history) == HISTORY
+    assert [message["content"] for message in history["messages"]] == [
+        f"asked {days[0].date()}",
+        f"answered {days[0].date()}",
+    ]
+    assert datetime.fromisoformat(history["updated_at"]) == days[0]
+    assert mcp.ok("list_conversations", user_id=user, as_of=between) == [
+        mcp.ok("get_conversation", conversation_id=early["id"], as_of=between)
+    ]
+    assert len(mcp.ok("list_conversations", user_id=user)) == 2
+    for conversation, moment in ((late, between), (early, "2000-01-01T00:00:00Z")):
+        mcp.refused("fetch_chat_history", conversation_id=conversation["id"], as_of=moment)
+    assert "in the future" in mcp.refused("get_conversation", conversation_id=late["id"], as_of="2999-01-01T00:00:00Z")
+
+
+def test_the_service_tells_a_history_as_it_was(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, namespace: str
+) -> None:
+    conversation = ContextService.create_conversation("user-456")
+    day = datetime.now(UTC) - timedelta(days=1)
+    ContextService.record_interaction(conversation["id"], "then", "yes", at=day)
+    ContextService.record_interaction(conversation["id"], "now", "yes")
+    history = ContextService.fetch_chat_history(conversation["id"], as_of=day)
+    assert [message["content"] for message in history["messages"]] == ["then", "yes"]
+    shown = ContextService.get_conversation(conversation["id"], as_of=day)
+    assert ContextService.list_conversations("user-456", as_of=day) == [shown]
+    ContextService.close()

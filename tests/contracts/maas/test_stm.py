@@ -297,3 +297,30 @@ async def test_redis_refuses_what_it_could_not_keep(
         assert answer.status_code == 422
         assert "Short-term windows in Redis keep no user_id, speaker or id" in answer.text
         assert ok(await http.get(MESSAGES))["messages"] == []
+
+
+async def test_a_window_is_read_as_it_was_where_history_is_kept(http: httpx.AsyncClient, request: Any) -> None:
+    days = [datetime(2024, 1, day, tzinfo=UTC).isoformat() for day in range(1, 8)]
+    messages = [{"role": "user", "content": f"On day {n} " + "we " * 18, "at": day} for n, day in enumerate(days, 1)]
+    ok(await http.post(MESSAGES, json={"messages": messages}))
+    ok(await http.put(CONFIG, json={"strategy": "token_threshold", "max_tokens": 80}))
+    summary, *rest = ok(await http.get(CONTEXT))["messages"]
+    assert summary["role"] == "summary"
+    if "redis" in request.node.callspec.id:
+        for path in (MESSAGES, CONTEXT):
+            answer = await http.get(path, params={"as_of": days[0]})
+            assert (answer.status_code, "keep no history, PostgreSQL does" in answer.text) == (422, True)
+        return
+    before = ok(await http.get(CONTEXT, params={"as_of": days[1]}))
+    assert [message["content"][:8] for message in before["messages"]] == ["On day 1", "On day 2"]
+    assert before["total_tokens"] == sum(message["token_count"] for message in before["messages"])
+    after = ok(await http.get(CONTEXT, params={"as_of": days[-2]}))["messages"]
+    assert after == [summary, *rest[:-1]]
+    assert ok(await http.get(MESSAGES, params={"as_of": days[-2]}))["messages"] == after
+    assert ok(await http.get(MESSAGES, params={"as_of": days[-2], "limit": 1}))["messages"] == after[-1:]
+    assert ok(await http.get(CONTEXT, params={"as_of": "2023-12-31T00:00:00Z"}))["messages"] == []
+    ok(await http.put(CONFIG, json={"strategy": "sliding_window", "max_messages": 1}))
+    assert ok(await http.get(CONTEXT, params={"as_of": days[-2]}))["messages"] == after[-1:]
+    for moment, problem in (("2999-01-01T00:00:00Z", "in the future"), ("yesterday", "write a date and time")):
+        answer = await http.get(CONTEXT, params={"as_of": moment})
+        assert (answer.status_code, problem in answer.text) == (422, True)

@@ -1,6 +1,8 @@
 """What the library does beyond its contract, by the same rules as the command line."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -116,3 +118,33 @@ async def test_an_export_of_a_user_of_whom_nothing_is_known_is_refused(memory: M
         _ = [line async for line in memory.export(user_id="ana")]
     with pytest.raises(Invalid, match="user_id is empty"):
         _ = [line async for line in memory.export(user_id="")]
+
+
+async def test_a_history_and_its_session_are_read_as_they_were(memory: MemoryManager) -> None:
+    session, other = uuid4(), uuid4()
+    days = [datetime.now(UTC) - timedelta(days=days) for days in (5, 4, 3)]
+    # In another order than that of their times.
+    for day in (days[1], days[0], days[2]):
+        await memory.store_message(session, "user", str(day.date()), at=day, user_id="ann")
+    await memory.store_message(other, "user", "of today", user_id="ann")
+
+    async def told(moment: datetime, **more: Any) -> list[str]:
+        return [message.content for message in await memory.get_conversation_history(session, as_of=moment, **more)]
+
+    assert await told(days[0] - timedelta(seconds=1)) == []
+    assert await told(days[0]) == [str(days[0].date())]
+    assert await told(days[1]) == [str(days[1].date()), str(days[0].date())]
+    assert await told(days[2], limit=1) == [str(days[2].date())]
+    newest = (await memory.get_conversation_history(session, 1))[0]
+    assert await told(days[2], before=newest.id) == await told(days[1])
+
+    (listed,) = await memory.list_sessions("ann", as_of=days[1])
+    assert (listed.id, listed.created_at, listed.updated_at) == (session, days[0], days[1])
+    assert await memory.get_session(session, as_of=days[1]) == listed
+    assert await memory.list_sessions("ann", after=session, as_of=days[1]) == []
+    with pytest.raises(NotFound):
+        await memory.get_session(other, as_of=days[1])
+    with pytest.raises(NotFound):
+        await memory.list_sessions("ann", after=other, as_of=days[1])
+    with pytest.raises(Invalid, match=r"as_of .* is in the future: pass a time in the past"):
+        await memory.get_conversation_history(session, as_of=datetime.now(UTC) + timedelta(hours=1))

@@ -16,9 +16,13 @@ class ContextService:
     """
 
     @staticmethod
-    def fetch_chat_history(conversation_id: str, limit: int = conversations.DEFAULT_HISTORY) -> dict[str, Any]:
-        """The last messages of a conversation, oldest first, with what is known of it."""
-        history = background.call(lambda e: e.conversations.history(e.settings.namespace, conversation_id, limit))
+    def fetch_chat_history(
+        conversation_id: str, limit: int = conversations.DEFAULT_HISTORY, *, as_of: datetime | None = None
+    ) -> dict[str, Any]:
+        """The last messages of a conversation, oldest first, with what is known of it, or was at the time `as_of`."""
+        history = background.call(
+            lambda e: e.conversations.history(e.settings.namespace, conversation_id, limit, as_of)
+        )
         return ChatHistory.of(history).model_dump()
 
     @staticmethod
@@ -46,15 +50,17 @@ class ContextService:
         return Conversation.of(session).model_dump()
 
     @staticmethod
-    def get_conversation(conversation_id: str) -> dict[str, Any]:
-        """A conversation without its messages."""
-        session = background.call(lambda e: e.conversations.get(e.settings.namespace, conversation_id))
+    def get_conversation(conversation_id: str, *, as_of: datetime | None = None) -> dict[str, Any]:
+        """A conversation without its messages, if it existed at the time `as_of`."""
+        session = background.call(lambda e: e.conversations.get(e.settings.namespace, conversation_id, as_of))
         return Conversation.of(session).model_dump()
 
     @staticmethod
-    def list_conversations(user_id: str, limit: int = conversations.DEFAULT_CONVERSATIONS) -> list[dict[str, Any]]:
-        """A user's conversations, the last active first."""
-        sessions = background.call(lambda e: e.conversations.of_user(e.settings.namespace, user_id, limit))
+    def list_conversations(
+        user_id: str, limit: int = conversations.DEFAULT_CONVERSATIONS, *, as_of: datetime | None = None
+    ) -> list[dict[str, Any]]:
+        """A user's conversations, the last active first; with `as_of`, as they were at that time."""
+        sessions = background.call(lambda e: e.conversations.of_user(e.settings.namespace, user_id, limit, as_of))
         return [Conversation.of(session).model_dump() for session in sessions]
 
     @staticmethod

@@ -126,19 +126,19 @@ class MemoryManager:
             return [message.id for message in await engine.remember.turn(self._scope(engine), turn)]
 
     async def get_conversation_history(
-        self, session_id: UUID, limit: int = 100, *, before: UUID | None = None
+        self, session_id: UUID, limit: int = 100, *, before: UUID | None = None, as_of: datetime | None = None
     ) -> list[models.Message]:
         """Retrieve conversation history for a session (most recent N messages), oldest first.
 
         `before` is the id of a message: the most recent N messages before that one. Page through a long history with
-        the id of the oldest message you have.
+        the id of the oldest message you have. `as_of` is a time in the past: the history as it was then.
         """
         with _call("get_conversation_history") as span:
             spans.annotate(span, {"session_id": str(session_id), "limit": limit})
             key = _session_key(session_id)
             checks.optional_uuid(before, "before")
             engine = await self._engine()
-            messages = await engine.conversations.messages(self._scope(engine), key, limit, before)
+            messages = await engine.conversations.messages(self._scope(engine), key, limit, before, as_of)
             spans.annotate(span, {"result_count": len(messages)})
             return _as_messages(
                 [
@@ -156,18 +156,23 @@ class MemoryManager:
                 ]
             )
 
-    async def get_session(self, session_id: UUID) -> models.Session:
-        """A session without its messages; raises NotFound if there is none."""
+    async def get_session(self, session_id: UUID, *, as_of: datetime | None = None) -> models.Session:
+        """A session without its messages; raises NotFound if there is none, or was none at the time `as_of`."""
         with _call("get_session") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             key = _session_key(session_id)
             engine = await self._engine()
-            return _session(await engine.conversations.get(self._scope(engine), key))
+            return _session(await engine.conversations.get(self._scope(engine), key, as_of))
 
     async def list_sessions(
-        self, user_id: str | None = None, *, limit: int = 100, after: UUID | None = None
+        self,
+        user_id: str | None = None,
+        *,
+        limit: int = 100,
+        after: UUID | None = None,
+        as_of: datetime | None = None,
     ) -> list[models.Session]:
-        """Sessions of a user, or of all users, last active first.
+        """Sessions of a user, or of all users, last active first; with `as_of`, as they were at that time.
 
         `after` is the id of the last session of the previous page. Sessions of other doors whose ids are not UUIDs are
         left out: this contract could not name them.
@@ -177,7 +182,7 @@ class MemoryManager:
             checks.optional_uuid(after, "after")
             engine = await self._engine()
             found = await engine.conversations.page(
-                self._scope(engine), user_id, limit, None if after is None else str(after)
+                self._scope(engine), user_id, limit, None if after is None else str(after), as_of
             )
             spans.annotate(span, {"result_count": len(found)})
             return list(map(_session, found))

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from recollect import checks
 from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
@@ -47,6 +48,13 @@ class InsightParameters(Parameters):
     fidelity_min: Share | None = None
     created_after: str | None = None
     created_before: str | None = None
+    as_of: str | None = None
+
+
+class WorkingParameters(Parameters):
+    """Working memory is read whole, as it is or was."""
+
+    as_of: str | None = None
 
 
 class EpisodeParameters(Parameters):
@@ -57,6 +65,7 @@ class EpisodeParameters(Parameters):
     min_similarity: Share = 0.5
     reward_min: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
     days_back: Days = DEFAULT_DAYS_BACK
+    as_of: str | None = None
 
 
 class RawParameters(Parameters):
@@ -67,6 +76,7 @@ class RawParameters(Parameters):
     speaker: str | None = None
     limit: Listed = 100
     order: Literal["asc", "desc"] = "desc"
+    as_of: str | None = None
 
 
 class StaleParameters(Parameters):
@@ -76,6 +86,7 @@ class StaleParameters(Parameters):
     days_back: Days = DEFAULT_DAYS_BACK
     importance_min: Share | None = None
     limit: Listed = 50
+    as_of: str | None = None
 
 
 class Content(BaseModel):
@@ -215,6 +226,7 @@ async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insigh
         wanted.fidelity_min,
         None if after is None else _first_moment(_day(after, "created_after")),
         None if before is None else _last_moment(_day(before, "created_before")),
+        _moment(wanted.as_of),
     )
     if wanted.query is None:
         newest = await caller.engine.cognition.newest_insights(caller.namespace, chosen)
@@ -235,13 +247,20 @@ def _insight(insight: insights.Insight, score: float | None) -> Insight:
     )
 
 
-async def _working(caller: Caller, wanted: Parameters) -> list[WorkingItem]:
-    return [WorkingItem.model_validate(item) for item in await caller.engine.cognition.working(caller.namespace)]
+async def _working(caller: Caller, wanted: WorkingParameters) -> list[WorkingItem]:
+    found = await caller.engine.cognition.working(caller.namespace, _moment(wanted.as_of))
+    return [WorkingItem.model_validate(item) for item in found]
 
 
 async def _episodes(caller: Caller, wanted: EpisodeParameters) -> Results[Episode]:
     found = await caller.engine.cognition.similar_episodes(
-        caller.namespace, wanted.query, wanted.top_k, wanted.min_similarity, wanted.reward_min, wanted.days_back
+        caller.namespace,
+        wanted.query,
+        wanted.top_k,
+        wanted.min_similarity,
+        wanted.reward_min,
+        wanted.days_back,
+        _moment(wanted.as_of),
     )
     entries = (
         Episode(
@@ -268,7 +287,14 @@ async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:
             raise Invalid(f"date_range ends before it starts: {last_day} is before {first_day}")
         start, end = _first_moment(first_day), _last_moment(last_day)
     found = await caller.engine.cognition.raw(
-        caller.namespace, wanted.session_id, start, end, wanted.speaker, wanted.limit, wanted.order
+        caller.namespace,
+        wanted.session_id,
+        start,
+        end,
+        wanted.speaker,
+        wanted.limit,
+        wanted.order,
+        _moment(wanted.as_of),
     )
     return [
         RawDialogue(
@@ -285,7 +311,12 @@ async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:
 
 async def _stale(caller: Caller, wanted: StaleParameters) -> list[StaleItem]:
     found = await caller.engine.cognition.stale(
-        caller.namespace, wanted.reason, wanted.days_back, wanted.importance_min, wanted.limit
+        caller.namespace,
+        wanted.reason,
+        wanted.days_back,
+        wanted.importance_min,
+        wanted.limit,
+        _moment(wanted.as_of),
     )
     return [StaleItem.model_validate(item) for item in found]
 
@@ -296,6 +327,13 @@ def _day(text: str, name: str) -> date:
         return date.fromisoformat(text.strip())
     except ValueError as problem:
         raise Invalid(f"{name} must be a date, YYYY-MM-DD, not {text!r}") from problem
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else checks.moment(text)
+    except ValueError as problem:
+        raise Invalid(f"as_of is no date and time: {problem}") from problem
 
 
 def _first_moment(day: date) -> datetime:
@@ -318,7 +356,7 @@ RESOURCES = (
         "memory://working-memory",
         "Working memory",
         "Access current Working Memory state (10 items max, LRU + importance)",
-        Parameters,
+        WorkingParameters,
         _working,
     ),
     MemoryResource(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model
 
 from recollect import checks
 
@@ -25,6 +25,9 @@ WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and
 
 Moment = Annotated[datetime, BeforeValidator(checks.moment)]
 """A date and time, which JSON has as text."""
+
+AsOf = Annotated[Moment | None, Field(description="As it was at this time (default: now)")]
+"""A moment in the past, of which a tool tells what it would have answered then."""
 
 
 def arguments_of(function: Callable[..., Any], not_arguments: Collection[str]) -> type[Arguments]:

@@ -63,20 +63,21 @@ class RecordedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class InsightFilter:
-    """Which insights, and how many; both ends of the range belong to it."""
+    """Which insights, and how many; both ends of the range belong to it, and with `as_of` nothing later does."""
 
     top_k: int = 50
     fidelity_min: float | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    as_of: datetime | None = None
 
     def checked(self) -> tuple[int, float | None, datetime | None, datetime | None]:
         """The same as a search takes it."""
         checks.between(self.top_k, 1, MAX_LISTED, "top_k")
         if self.fidelity_min is not None:
             checks.number_between(self.fidelity_min, 0.0, 1.0, "fidelity_min")
-        range_of_time = _range(self.created_after, "created_after", self.created_before, "created_before")
-        return self.top_k, self.fidelity_min, *range_of_time
+        since, until = _range(self.created_after, "created_after", self.created_before, "created_before")
+        return self.top_k, self.fidelity_min, since, _earlier(until, checks.as_of(self.as_of))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +144,17 @@ class Cognition:
         speaker: str | None = None,
         limit: int = 100,
         order: str = "desc",
+        as_of: datetime | None = None,
     ) -> list[Message]:
-        """Messages in the order of time; both ends of the range belong to it."""
+        """Messages in the order of time; both ends of the range belong to it, and with `as_of` nothing later does."""
         if session_id is not None:
             checks.identifier(session_id, "session_id")
         if speaker is not None:
             checks.short_name(speaker, "speaker")
         checks.between(limit, 1, MAX_LISTED, "limit")
         checks.one_of(order, ORDERS, "order")
-        wanted = RawFilter(session_id, *_range(start, "start", end, "end"), speaker)
+        since, until = _range(start, "start", end, "end")
+        wanted = RawFilter(session_id, since, _earlier(until, checks.as_of(as_of)), speaker)
         async with self._database.searching(namespace) as db:
             return await self._log.raw(db, wanted, limit, newest_first=order == "desc")
 
@@ -191,16 +194,21 @@ class Cognition:
         query_embedding: Sequence[float] | None = None,
         top_k: int = 5,
         weights: Weights | None = None,
+        as_of: datetime | None = None,
     ) -> HybridResults:
-        """Insights by semantic and keyword search, fused by their ranks; without a model, by keyword search only."""
+        """Insights by semantic and keyword search, fused by their ranks; without a model, by keyword search only.
+
+        With `as_of`, those that were stored by then.
+        """
         weights = weights or Weights()
         checks.question(query_text, "query_text")
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         weights.check()
+        scope = replace(_INSIGHTS, until=checks.as_of(as_of))
         vector = None
         if query_embedding is not None:
             vector = await self._items.given_vector(namespace, query_embedding, "query_embedding")
-        ranks = await self._items.both(namespace, query_text, _INSIGHTS, NOMINEES, vector)
+        ranks = await self._items.both(namespace, query_text, scope, NOMINEES, vector)
         best = fuse(ranks.by_meaning, ranks.by_words, weights)[:top_k]
         ranks.query.require(best)
         async with self._database.reading(namespace) as db:
@@ -253,10 +261,11 @@ class Cognition:
             raise NotFound(f"Working memory has no item {item_id}")
         return archived
 
-    async def working(self, namespace: str) -> list[WorkingItem]:
-        """What is in mind, the last accessed first."""
+    async def working(self, namespace: str, as_of: datetime | None = None) -> list[WorkingItem]:
+        """What is in mind, or was at a moment, the last accessed first."""
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
-            return await self._working.items(db)
+            return await self._working.items(db, moment)
 
     async def stale(
         self,
@@ -265,16 +274,18 @@ class Cognition:
         days_back: int = 30,
         importance_min: float | None = None,
         limit: int = 50,
+        as_of: datetime | None = None,
     ) -> list[StaleItem]:
-        """What left working memory, the last archived first."""
+        """What left working memory, or had by a moment, the last archived first."""
         if reason is not None:
             checks.one_of(reason, REASONS, "reason")
         if importance_min is not None:
             checks.number_between(importance_min, 0.0, 1.0, "importance_min")
         checks.between(limit, 1, MAX_LISTED, "limit")
-        since = _since(days_back)
+        moment = checks.as_of(as_of)
+        since = _since(days_back, moment)
         async with self._database.reading(namespace) as db:
-            return await self._working.stale(db, since, reason, importance_min, limit)
+            return await self._working.stale(db, since, moment, reason, importance_min, limit)
 
     @telemetry.memory_operation("create_memory")
     async def store_episode(self, namespace: str, query: str, reward: float, reflection: str) -> RecordedEpisode:
@@ -301,18 +312,23 @@ class Cognition:
         min_similarity: float = 0.5,
         reward_min: float | None = None,
         days_back: int = 30,
+        as_of: datetime | None = None,
     ) -> Results[SimilarEpisode]:
-        """Lessons whose query was like this one, the most similar first; without a model by the terms they share."""
+        """Lessons whose query was like this one, the most similar first; without a model by the terms they share.
+
+        With `as_of`, those that were stored by then, and the days count back from there.
+        """
         checks.question(query, "query", needs_words=False)
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         checks.number_between(min_similarity, 0.0, 1.0, "min_similarity")
         if reward_min is not None:
             checks.number_between(reward_min, -1.0, 1.0, "reward_min")
-        since = _since(days_back)
+        until = checks.as_of(as_of)
+        since = _since(days_back, until)
         asked = await self._items.query(namespace, query)
         meaning = asked.meaning
         if meaning is None:
-            near = await self._episodes_by_words(namespace, query, since, reward_min)
+            near = await self._episodes_by_words(namespace, query, since, until, reward_min)
             best = [each for each in near if each.similarity >= min_similarity][:top_k]
             asked.require(best)
             return Results(best, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
@@ -322,6 +338,7 @@ class Cognition:
                 meaning.vector,
                 meaning.model,
                 since=since,
+                until=until,
                 reward_min=reward_min,
                 min_similarity=min_similarity,
                 limit=top_k,
@@ -331,13 +348,13 @@ class Cognition:
         return Results(episodes, asked.degraded)
 
     async def _episodes_by_words(
-        self, namespace: str, query: str, since: datetime, reward_min: float | None
+        self, namespace: str, query: str, since: datetime, until: datetime | None, reward_min: float | None
     ) -> list[SimilarEpisode]:
         """Episodes that share terms with a query, the most alike first."""
-        scope = replace(_EPISODES, since=since)
+        scope = replace(_EPISODES, since=since, until=until)
         ids = await self._items.by_words(namespace, query, scope, NOMINEES_TO_FILTER)
         async with self._database.reading(namespace) as db:
-            found = await self._episodes.find(db, ids, since, reward_min)
+            found = await self._episodes.find(db, ids, since, until, reward_min)
         similar = [SimilarEpisode(episode, likeness(query, episode.query)) for episode in found]
         return sorted(similar, key=lambda each: (-each.similarity, each.episode.id))
 
@@ -377,6 +394,13 @@ def _range(
     return first, last
 
 
-def _since(days_back: int) -> datetime:
+def _earlier(until: datetime | None, as_of: datetime | None) -> datetime | None:
+    """The end of a range of time that must not go beyond a moment."""
+    return min((each for each in (until, as_of) if each is not None), default=None)
+
+
+def _since(days_back: int, until: datetime | None) -> datetime:
+    """So many days before a moment, or before now."""
     checks.between(days_back, 1, MAX_DAYS_BACK, "days_back")
-    return datetime.now(UTC) - timedelta(days=days_back)
+    last = until or datetime.now(UTC)
+    return last - min(timedelta(days=days_back), last - datetime.min.replace(tzinfo=UTC))

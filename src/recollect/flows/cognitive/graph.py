@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.shortest_paths import shortest_paths
-from recollect.memory.cognitive.graph import Direction, End, Graph, Neighbor, Node
+from recollect.memory.cognitive.graph import Direction, End, Graph, GraphView, Neighbor, Node
 from recollect.storage.database import Database, Statements
 
 MAX_DEPTH = 5
@@ -142,10 +143,11 @@ class GraphMemory:
         if labels.get(target_name) is None:
             labels[target_name] = target_label
         async with self._database.transaction(namespace) as tx:
-            ends, created = await self._graph.ends(tx, labels), set[str]()
+            graph, created = self._graph.view(), set[str]()
+            ends = await graph.ends(tx, labels)
             if missing := {name: label for name, label in labels.items() if name not in ends}:
                 created = await self._graph.create_ends(tx, missing)
-                ends = await self._graph.ends(tx, labels)
+                ends = await graph.ends(tx, labels)
             if unlabelled := {name: label for name, label in labels.items() if label and not ends[name].labelled}:
                 await self._graph.label_ends(tx, unlabelled)
             source, target = ends[source_name].id, ends[target_name].id
@@ -153,22 +155,32 @@ class GraphMemory:
         return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
 
     async def neighbors(
-        self, namespace: str, node_name: str, relation_type: str | None = None, depth: int = 1
+        self,
+        namespace: str,
+        node_name: str,
+        relation_type: str | None = None,
+        depth: int = 1,
+        as_of: datetime | None = None,
     ) -> Neighborhood:
-        """The nodes within some steps of one, each once at its smallest distance; a relation holds for every step."""
+        """The nodes within some steps of one, each once at its smallest distance; a relation holds for every step.
+
+        With `as_of`, in the graph as it was at that time.
+        """
         checks.short_name(node_name, "node_name")
         if relation_type is not None:
             checks.short_name(relation_type, "relation_type")
         checks.between(depth, 1, MAX_DEPTH, "depth")
+        moment = checks.as_of(as_of)
+        graph = self._graph.view(moment)
         async with _in_time(), self._database.reading(namespace) as db:
-            start = (await self._existing(db, node_name))[node_name].id
+            start = (await _existing(graph, db, moment, node_name))[node_name].id
             neighbors: list[Neighbor] = []
             frontier, seen, total, distance = [start], [start], 0, 0
             while frontier and distance < depth and total <= MAX_NEIGHBORS:
                 distance += 1
                 room = MAX_NEIGHBORS - len(neighbors)
                 # A row even where there is no room: it says how many more there are.
-                found, count = await self._graph.around(
+                found, count = await graph.around(
                     db, frontier, seen, relation_type, distance=distance, limit=max(room, 1)
                 )
                 total += count
@@ -177,16 +189,20 @@ class GraphMemory:
                 seen += frontier
         return Neighborhood(node_name, depth, neighbors, total, distance)
 
-    async def find_path(self, namespace: str, start_node: str, end_node: str, max_depth: int = 5) -> Paths:
-        """How two nodes are connected: the shortest paths of at most so many steps."""
+    async def find_path(
+        self, namespace: str, start_node: str, end_node: str, max_depth: int = 5, as_of: datetime | None = None
+    ) -> Paths:
+        """How two nodes are connected, or were then: the shortest paths of at most so many steps."""
         checks.short_name(start_node, "start_node")
         checks.short_name(end_node, "end_node")
         checks.between(max_depth, 1, MAX_PATH_DEPTH, "max_depth")
+        moment = checks.as_of(as_of)
+        graph = self._graph.view(moment)
         async with _in_time(), self._database.reading(namespace) as db:
-            ends = await self._existing(db, start_node, end_node)
-            found = await shortest_paths(self._graph, db, ends[start_node].id, ends[end_node].id, max_depth)
-            hops = await self._graph.hops(db, {pair for path in found.paths for pair in pairwise(path)})
-            nodes = await self._graph.described(db, {node for path in found.paths for node in path})
+            ends = await _existing(graph, db, moment, start_node, end_node)
+            found = await shortest_paths(graph, db, ends[start_node].id, ends[end_node].id, max_depth)
+            hops = await graph.hops(db, {pair for path in found.paths for pair in pairwise(path)})
+            nodes = await graph.described(db, {node for path in found.paths for node in path})
         paths = []
         for path in found.paths:
             steps = [hops[pair] for pair in pairwise(path)]
@@ -198,12 +214,14 @@ class GraphMemory:
         paths.sort(key=lambda path: -sum(node.weight_to_next or 0.0 for node in path))
         return Paths(start_node, end_node, paths, found.depth)
 
-    async def _existing(self, db: Statements, *names: str) -> dict[str, End]:
-        ends = await self._graph.ends(db, names)
-        for name in names:
-            if name not in ends:
-                raise NotFound(f"The graph has no node named {name!r} (names must match exactly)")
-        return ends
+
+async def _existing(graph: GraphView, db: Statements, as_of: datetime | None, *names: str) -> dict[str, End]:
+    ends = await graph.ends(db, names)
+    for name in names:
+        if name not in ends:
+            had = "has" if as_of is None else f"at {as_of.isoformat()} had"
+            raise NotFound(f"The graph {had} no node named {name!r} (names must match exactly)")
+    return ends
 
 
 @asynccontextmanager

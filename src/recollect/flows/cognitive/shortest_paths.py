@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from recollect.memory.cognitive.graph import Graph
+from recollect.memory.cognitive.graph import GraphView
 from recollect.storage.database import Statements
 
 MAX_PATHS = 10
@@ -42,7 +42,7 @@ class _Side:
         self.levels.append(further)
 
 
-async def shortest_paths(graph: Graph, db: Statements, start: int, end: int, max_depth: int) -> Found:
+async def shortest_paths(graph: GraphView, db: Statements, start: int, end: int, max_depth: int) -> Found:
     """Up to ten shortest paths between two nodes.
 
     The sides advance by whole levels and did not touch before, so every shortest path crosses where they first touch.
@@ -59,7 +59,7 @@ async def shortest_paths(graph: Graph, db: Statements, start: int, end: int, max
     return Found(paths, near.depth + far.depth)
 
 
-async def _lengthened(graph: Graph, db: Statements, paths: list[Path], levels: Sequence[set[int]]) -> list[Path]:
+async def _lengthened(graph: GraphView, db: Statements, paths: list[Path], levels: Sequence[set[int]]) -> list[Path]:
     """Paths that end on the last level, continued to the first; each of them has a way there, so ten stay enough."""
     for level in reversed(levels[:-1]):
         links = await graph.links(db, {path[-1] for path in paths})

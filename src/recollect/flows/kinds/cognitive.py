@@ -52,11 +52,13 @@ async def remove_episodes(memory: Capabilities, tx: Transaction, ids: Ids, tally
 
 
 async def remove_nodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
-    """Nodes, and the edges at them."""
+    """Nodes, the edges at them, and what both were before."""
     for item_id in ids:
-        nodes, edges = await memory.graph.remove(tx, item_id)
-        tally.add("graph_nodes", nodes)
-        tally.add("graph_edges", edges)
+        removed = await memory.graph.remove(tx, item_id)
+        tally.add("graph_nodes", removed.nodes)
+        tally.add("graph_node_versions", removed.node_versions)
+        tally.add("graph_edges", removed.edges)
+        tally.add("graph_edge_versions", removed.edge_versions)
 
 
 INSIGHT = Kind(
@@ -75,6 +77,7 @@ WORKING_ITEM = Kind(
 STALE_ITEM = Kind(
     working.STALE_RECORD,
     {"original_content": checks.text, "importance": rules.share, "reason": rules.one_of(*working.REASONS)},
+    later=frozenset({"item_id", "created_at", "last_accessed"}),
     item=Item("stale", NUMBERS, remove_stale),
 )
 EPISODE = Kind(
@@ -87,11 +90,23 @@ GRAPH_NODE = Kind(
     {"name": checks.short_name, "label": checks.short_name, "properties": rules.json_object},
     references={"vector_id": ("insight", "id")},
     item=Item("node", NUMBERS, remove_nodes),
+    shown_with=("graph_node_versions",),
 )
 GRAPH_EDGE = Kind(
     graph.EDGE_RECORD,
     {"relation": checks.short_name, "weight": rules.share, "properties": rules.json_object},
     references={"source": ("graph_node", "id"), "target": ("graph_node", "id")},
+    shown_with=("graph_edge_versions",),
+)
+GRAPH_NODE_VERSION = Kind(
+    graph.NODE_VERSION_RECORD,
+    {"number": rules.at_least(1), "label": checks.short_name, "properties": rules.json_object},
+    references={"node_id": ("graph_node", "id"), "vector_id": ("insight", "id")},
+)
+GRAPH_EDGE_VERSION = Kind(
+    graph.EDGE_VERSION_RECORD,
+    {"number": rules.at_least(1), "weight": rules.share, "properties": rules.json_object},
+    references={"edge_id": ("graph_edge", "id")},
 )
 
-COGNITIVE = (INSIGHT, WORKING_ITEM, STALE_ITEM, EPISODE, GRAPH_NODE, GRAPH_EDGE)
+COGNITIVE = (INSIGHT, WORKING_ITEM, STALE_ITEM, EPISODE, GRAPH_NODE, GRAPH_EDGE, GRAPH_NODE_VERSION, GRAPH_EDGE_VERSION)

@@ -189,7 +189,7 @@ class LongTermMemory:
     async def get(self, namespace: str, memory_id: str, as_of: datetime | None = None) -> StoredMemory:
         """One memory, whether it is in force or superseded; with `as_of`, as it was then."""
         wanted = _uuid(memory_id)
-        moment = checks.past(as_of, "as_of")
+        moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
             found = await self._memories.find(db, [wanted], moment)
         if moment is not None and wanted not in found:

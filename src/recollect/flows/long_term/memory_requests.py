@@ -146,7 +146,7 @@ class Chosen:
             checks.optional_utc(until, "until"),
             None if self.key is None else checks.short_name(self.key, "key").strip(),
             self.pinned,
-            checks.past(self.as_of, "as_of"),
+            checks.as_of(self.as_of),
             checks.optional_utc(self.valid_at, "valid_at"),
         )
 

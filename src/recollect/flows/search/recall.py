@@ -268,7 +268,7 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
         checks.one_of(category, CATEGORIES, "category")
     if scope.since is not None and scope.until is not None:
         checks.time_range(scope.since, scope.until, ("since", "until"))
-    checks.past(scope.as_of, "as_of")
+    checks.as_of(scope.as_of)
 
 
 def _with_past_versions(scope: Scope) -> Scope:

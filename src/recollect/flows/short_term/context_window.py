@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -66,21 +67,28 @@ class ContextWindow:
         checks.optional_identifier(user_id, "user_id")
         return await self._store.add(namespace, session_id, messages, user_id) if messages else []
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None = None) -> list[WindowMessage]:
-        """The last messages, or all, oldest first; a session that does not exist has none."""
+    async def messages(
+        self, namespace: str, session_id: str, limit: int | None = None, as_of: datetime | None = None
+    ) -> list[WindowMessage]:
+        """The last messages, or all, oldest first, or those of a moment; a session that does not exist has none."""
         checks.identifier(session_id, "session_id")
         if limit is not None:
             checks.positive(limit, "limit")
-        return await self._store.messages(namespace, session_id, limit)
+        return await self._store.messages(namespace, session_id, limit, checks.as_of(as_of))
 
-    async def context(self, namespace: str, session_id: str) -> Context:
-        """The messages that the session's strategy leaves; a window over its threshold is compacted until it fits."""
+    async def context(self, namespace: str, session_id: str, as_of: datetime | None = None) -> Context:
+        """The messages that the session's strategy leaves; a window over its threshold is compacted until it fits.
+
+        One of a moment is never compacted: its last summary by then, and what was said since, up to then.
+        """
         checks.identifier(session_id, "session_id")
-        defaults = self._defaults
-        own, messages = await self._store.window(namespace, session_id, defaults.strategy, defaults.max_messages)
+        moment, defaults = checks.as_of(as_of), self._defaults
+        own, messages = await self._store.window(
+            namespace, session_id, defaults.strategy, defaults.max_messages, moment
+        )
         strategy = own.strategy or defaults.strategy
         max_tokens = own.max_tokens or defaults.max_tokens
-        if strategy == "sliding_window" or not to_compact(messages, max_tokens):
+        if moment is not None or strategy == "sliding_window" or not to_compact(messages, max_tokens):
             return Context(messages, strategy)
         # Readers of one process who come at the same time share one summary; others find it in the store.
         async with self._compacting.setdefault((namespace, session_id), asyncio.Lock()):

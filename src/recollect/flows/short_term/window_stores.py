@@ -30,16 +30,28 @@ class WindowStore(Protocol):
     ) -> list[WindowMessage]:
         """Append messages next to each other; a session that does not exist begins with them, as the user's."""
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
-        """The last messages of a window, or all of them, oldest first; none of a session that does not exist."""
+    async def messages(
+        self, namespace: str, session_id: str, limit: int | None, as_of: datetime | None = None
+    ) -> list[WindowMessage]:
+        """The last messages of a window, or all of them, oldest first; none of a session that does not exist.
+
+        With a moment, those that were in it then.
+        """
 
     async def replace(
         self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
     ) -> bool:
         """Put a summary in the place of a window's beginning, but for what is pinned; False if that has changed."""
 
-    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
-        """What a session sets, and its messages: the last ones if it slides, all otherwise.
+    async def window(
+        self,
+        namespace: str,
+        session_id: str,
+        strategy: Strategy,
+        max_messages: int,
+        as_of: datetime | None = None,
+    ) -> Window:
+        """What a session sets, and its messages, or those of a moment: the last ones if it slides, all otherwise.
 
         Strategy and number are for a session that does not set them.
         """
@@ -84,10 +96,12 @@ class LogWindows:
             for message in stored
         )
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
+    async def messages(
+        self, namespace: str, session_id: str, limit: int | None, as_of: datetime | None = None
+    ) -> list[WindowMessage]:
         """From the start of the window on."""
         async with self._database.reading(namespace) as db:
-            return (await self._capabilities.windows.read(db, session_id, limit)).messages
+            return (await self._capabilities.windows.read(db, session_id, limit, as_of=as_of)).messages
 
     async def replace(
         self, namespace: str, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage
@@ -96,10 +110,17 @@ class LogWindows:
         async with self._database.transaction(namespace) as tx:
             return await self._capabilities.windows.replace(tx, session_id, part, summary)
 
-    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
+    async def window(
+        self,
+        namespace: str,
+        session_id: str,
+        strategy: Strategy,
+        max_messages: int,
+        as_of: datetime | None = None,
+    ) -> Window:
         """In one round trip."""
         async with self._database.reading(namespace) as db:
-            return await self._capabilities.windows.read(db, session_id, max_messages, strategy)
+            return await self._capabilities.windows.read(db, session_id, max_messages, strategy, as_of)
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
@@ -150,8 +171,11 @@ class BufferedWindows:
         await self._buffers.append(namespace, session_id, await in_steps(map(_item, stored)))
         return stored
 
-    async def messages(self, namespace: str, session_id: str, limit: int | None) -> list[WindowMessage]:
+    async def messages(
+        self, namespace: str, session_id: str, limit: int | None, as_of: datetime | None = None
+    ) -> list[WindowMessage]:
         """All that the buffer holds."""
+        _refuse_past(as_of)
         items = await self._buffers.last(namespace, session_id, limit)
         return await in_steps(
             WindowMessage.of(
@@ -175,8 +199,16 @@ class BufferedWindows:
         kept = [_item(message) for message in part if message.pinned]
         return await self._buffers.replace(namespace, session_id, ids, _item(summary), kept)
 
-    async def window(self, namespace: str, session_id: str, strategy: Strategy, max_messages: int) -> Window:
+    async def window(
+        self,
+        namespace: str,
+        session_id: str,
+        strategy: Strategy,
+        max_messages: int,
+        as_of: datetime | None = None,
+    ) -> Window:
         """What it sets is in the buffer's note."""
+        _refuse_past(as_of)
         note = await self._buffers.note(namespace, session_id)
         config = WindowConfig() if note is None else WindowConfig(**json.loads(note))
         slides = (config.strategy or strategy) == "sliding_window"
@@ -200,6 +232,13 @@ class BufferedWindows:
     async def ping(self) -> None:
         """Ask Redis."""
         await self._buffers.ping()
+
+
+def _refuse_past(as_of: datetime | None) -> None:
+    if as_of is not None:
+        raise Invalid(
+            "Short-term windows in Redis keep no history, PostgreSQL does: omit as_of, or unset RECOLLECT_REDIS_URL"
+        )
 
 
 def _item(message: WindowMessage) -> tuple[str, str]:

@@ -102,13 +102,13 @@ class Adopting:
             )
             async with self._database.transaction(namespace) as tx:
                 await self._graph.create_ends(tx, dict.fromkeys((source, target)))
-                ends = await self._graph.ends(tx, {source, target})
+                ends = await self._graph.view().ends(tx, {source, target})
                 new = await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
                 return "relation", new
         raise Invalid(f"type is {what!r}, neither entity nor relation")
 
     async def _add_entity(self, tx: Transaction, name: str, label: str, observations: Sequence[str]) -> bool:
-        before = (await self._graph.ends(tx, [name])).get(name)
+        before = (await self._graph.view().ends(tx, [name])).get(name)
         node = await self._graph.add_node(tx, name, label, "{}", None)
         known = node.properties.get(OBSERVATIONS)
         known = known if isinstance(known, list) else []

@@ -59,10 +59,11 @@ class Episodes:
         return Episode(row["id"], query, reward, reflection, row["created_at"])
 
     async def find(
-        self, db: Statements, ids: Sequence[int], since: datetime, reward_min: float | None
+        self, db: Statements, ids: Sequence[int], since: datetime, until: datetime | None, reward_min: float | None
     ) -> list[Episode]:
-        """Those of some episodes that are recent enough and have enough reward."""
-        return [Episode(*row) for row in await db.all(_Sql.find, ids=list(ids), since=since, reward_min=reward_min)]
+        """Those of some episodes that are of some time and have enough reward."""
+        rows = await db.all(_Sql.find, ids=list(ids), since=since, until=until, reward_min=reward_min)
+        return [Episode(*row) for row in rows]
 
     async def similar(
         self,
@@ -71,6 +72,7 @@ class Episodes:
         model: str,
         *,
         since: datetime,
+        until: datetime | None,
         reward_min: float | None,
         min_similarity: float,
         limit: int,
@@ -81,6 +83,7 @@ class Episodes:
             vector=vector,
             model=model,
             since=since,
+            until=until,
             reward_min=reward_min,
             min_similarity=min_similarity,
             limit=limit,

@@ -5,10 +5,11 @@ values (:namespace, :query, :reward, :reflection)
 returning id, created_at;
 
 -- find
--- Some episodes by their ids: recent enough, and with enough reward.
+-- Some episodes by their ids: of some time, and with enough reward.
 select id, query, reward, reflection, created_at
 from episodes
 where namespace = :namespace and id = any(:ids::bigint[]) and created_at >= :since
+  and (:until::timestamptz is null or created_at <= :until)
   and (:reward_min::float8 is null or reward >= :reward_min);
 
 -- similar
@@ -20,6 +21,7 @@ from episodes
 join passages on passages.namespace = :namespace and passages.kind = 'episode' and passages.item_id = episodes.id::text
 join passage_vectors vectors on vectors.namespace = :namespace and vectors.id = passages.id and vectors.model = :model
 where episodes.namespace = :namespace and episodes.created_at >= :since
+  and (:until::timestamptz is null or episodes.created_at <= :until)
   and (:reward_min::float8 is null or episodes.reward >= :reward_min)
 group by episodes.namespace, episodes.id
 having max(1 - (vectors.embedding <=> :vector::text::halfvec)) >= :min_similarity

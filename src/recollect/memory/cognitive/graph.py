@@ -2,14 +2,19 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
+from recollect.errors import Conflict
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
 # The label of a node that is only known from an edge.
 DEFAULT_LABEL = "Entity"
+
+# The weight of an edge that is created without one.
+DEFAULT_WEIGHT = 1.0
 
 Direction = Literal["out", "in"]
 
@@ -19,22 +24,31 @@ MAX_RELATIONS = 20
 
 class _Sql(Queries, file="graph.sql"):
     insight: Query
+    hold_node: Query
+    keep_nodes: Query
     amend_node: Query
     create_node: Query
     named: Query
     create_ends: Query
+    hold_ends: Query
     label_ends: Query
-    put_edge: Query
     create_edge: Query
+    hold_edge: Query
+    keep_edge: Query
+    amend_edge: Query
     around: Query
     parallel: Query
     adjacent: Query
     links: Query
     hops: Query
     described: Query
+    remove_versions: Query
+    remove_edge_versions: Query
     remove_edges: Query
     remove: Query
     unlink: Query
+    unlink_versions: Query
+    drop_repeats: Query
     page_graph_nodes: Query
     restore_graph_nodes: Query
     compare_graph_nodes: Query
@@ -43,6 +57,24 @@ class _Sql(Queries, file="graph.sql"):
     restore_graph_edges: Query
     compare_graph_edges: Query
     size_graph_edges: Query
+    page_graph_node_versions: Query
+    restore_graph_node_versions: Query
+    compare_graph_node_versions: Query
+    page_graph_edge_versions: Query
+    restore_graph_edge_versions: Query
+    compare_graph_edge_versions: Query
+
+
+class _Then(Queries, file="graph_then.sql"):
+    """The reads of the graph at a moment, by the same names."""
+
+    named: Query
+    around: Query
+    parallel: Query
+    adjacent: Query
+    links: Query
+    hops: Query
+    described: Query
 
 
 NODE_RECORD = Record(
@@ -62,6 +94,22 @@ EDGE_RECORD = Record(
     _Sql.restore_graph_edges,
     _Sql.compare_graph_edges,
     size=_Sql.size_graph_edges,
+)
+NODE_VERSION_RECORD = Record(
+    "graph_node_version",
+    "graph_node_versions",
+    ("node_id", "number"),
+    _Sql.page_graph_node_versions,
+    _Sql.restore_graph_node_versions,
+    _Sql.compare_graph_node_versions,
+)
+EDGE_VERSION_RECORD = Record(
+    "graph_edge_version",
+    "graph_edge_versions",
+    ("edge_id", "number"),
+    _Sql.page_graph_edge_versions,
+    _Sql.restore_graph_edge_versions,
+    _Sql.compare_graph_edge_versions,
 )
 
 
@@ -132,56 +180,27 @@ class Hop:
     direction: Direction
 
 
-class Graph:
-    """Stores nodes and edges, and takes one step from given nodes; how far to walk is decided by the flows."""
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """How many rows went with a node, its own included."""
 
-    async def has_insight(self, db: Statements, insight_id: int) -> bool:
-        """Whether there is an insight that a node can point to."""
-        return await db.first(_Sql.insight, insight_id=insight_id) is not None
+    nodes: int
+    node_versions: int
+    edges: int
+    edge_versions: int
 
-    async def add_node(self, tx: Transaction, name: str, label: str, properties: str, vector_id: int | None) -> Node:
-        """Create a node, or merge into the one of that name."""
-        values = {"name": name, "label": label, "properties": properties, "vector_id": vector_id}
-        row = await tx.first(_Sql.amend_node, **values) or await tx.first(_Sql.create_node, **values)
-        # If neither gave a row, another caller has created the node in between, and it can be amended now.
-        return Node(*(row or await tx.one(_Sql.amend_node, **values)))
+
+class GraphView:
+    """The graph as it is, or as it was at a moment: takes one step from given nodes, flows decide how far to walk."""
+
+    def __init__(self, as_of: datetime | None = None) -> None:
+        self._sql: type[_Sql] | type[_Then] = _Sql if as_of is None else _Then
+        self._moment = {} if as_of is None else {"as_of": as_of}
 
     async def ends(self, db: Statements, names: Iterable[str]) -> dict[str, End]:
         """The nodes of these names; a name that no node has is left out."""
-        rows = await db.all(_Sql.named, names=list(names))
+        rows = await db.all(self._sql.named, names=list(names), **self._moment)
         return {row["name"]: End(row["id"], row["labelled"]) for row in rows}
-
-    async def create_ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> set[str]:
-        """Create nodes, name to label, and tell which of them did not exist."""
-        rows = await tx.all(
-            _Sql.create_ends,
-            names=list(labels),
-            labels=[label or DEFAULT_LABEL for label in labels.values()],
-            labelled=[label is not None for label in labels.values()],
-        )
-        return {row["name"] for row in rows}
-
-    async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
-        """Say what nodes are, name to label, where no caller has said so yet."""
-        await tx.all(_Sql.label_ends, names=list(labels), labels=list(labels.values()))
-
-    async def put_edge(
-        self, tx: Transaction, source: int, target: int, relation: str, weight: float | None, properties: str
-    ) -> tuple[int, float]:
-        """Create an edge, or give the existing one more properties and a new weight, if there is one.
-
-        Returns its id and its weight.
-        """
-        row = await tx.one(
-            _Sql.put_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
-        )
-        return row["id"], row["weight"]
-
-    async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
-        """Create an edge; False if it is there, and then it stays as it is."""
-        return (
-            await tx.first(_Sql.create_edge, source=source, target=target, relation=relation, weight=weight) is not None
-        )
 
     async def around(
         self,
@@ -194,12 +213,19 @@ class Graph:
         limit: int,
     ) -> tuple[list[Neighbor], int]:
         """The nodes one step beyond the frontier that were not seen, the strongest first; and how many there are."""
-        rows = await db.all(_Sql.around, frontier=frontier, seen=seen, relation=relation, limit=limit)
+        rows = await db.all(
+            self._sql.around, frontier=frontier, seen=seen, relation=relation, limit=limit, **self._moment
+        )
         several = [row["id"] for row in rows if row["parallel"] > 1]
         relations: dict[int, list[Relation]] = {}
         for edge in (
             await db.all(
-                _Sql.parallel, frontier=frontier, several=several, relation=relation, max_relations=MAX_RELATIONS
+                self._sql.parallel,
+                frontier=frontier,
+                several=several,
+                relation=relation,
+                max_relations=MAX_RELATIONS,
+                **self._moment,
             )
             if several
             else ()
@@ -221,31 +247,116 @@ class Graph:
 
     async def adjacent(self, db: Statements, ids: Collection[int]) -> list[int]:
         """Every node one step away from any of these, in either direction."""
-        return (await db.one(_Sql.adjacent, ids=list(ids)))["ids"] or []
+        return (await db.one(self._sql.adjacent, ids=list(ids), **self._moment))["ids"] or []
 
     async def links(self, db: Statements, ids: Collection[int]) -> dict[int, set[int]]:
         """Each of these nodes with those one step away from it, in either direction."""
-        return {row["id"]: set(row["others"]) for row in await db.all(_Sql.links, ids=list(ids))}
+        return {row["id"]: set(row["others"]) for row in await db.all(self._sql.links, ids=list(ids), **self._moment)}
 
     async def hops(self, db: Statements, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], Hop]:
         """The strongest edge between each two neighbours."""
-        rows = await db.all(_Sql.hops, heres=[here for here, _ in pairs], theres=[there for _, there in pairs])
+        heres, theres = [here for here, _ in pairs], [there for _, there in pairs]
+        rows = await db.all(self._sql.hops, heres=heres, theres=theres, **self._moment)
         return {
             (row["here"], row["there"]): Hop(row["relation"], row["weight"], _direction(row["outward"])) for row in rows
         }
 
     async def described(self, db: Statements, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         """Label and name of nodes."""
-        return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, ids=list(ids))}
+        return {
+            row["id"]: (row["label"], row["name"])
+            for row in await db.all(self._sql.described, ids=list(ids), **self._moment)
+        }
 
-    async def remove(self, tx: Transaction, node_id: int) -> tuple[int, int]:
-        """Delete a node and its edges; returns how many there were of each."""
+
+class Graph:
+    """Stores nodes and edges. What a change replaces is kept as a version, for views of earlier moments."""
+
+    def view(self, as_of: datetime | None = None) -> GraphView:
+        """The graph to read, as it is now or was at a moment."""
+        return GraphView(as_of)
+
+    async def has_insight(self, db: Statements, insight_id: int) -> bool:
+        """Whether there is an insight that a node can point to."""
+        return await db.first(_Sql.insight, insight_id=insight_id) is not None
+
+    async def add_node(self, tx: Transaction, name: str, label: str, properties: str, vector_id: int | None) -> Node:
+        """Create a node, or merge into the one of that name."""
+        new = {"name": name, "properties": properties, "vector_id": vector_id}
+        held = await tx.first(_Sql.hold_node, **new)
+        if held is None:
+            if created := await tx.first(_Sql.create_node, label=label, **new):
+                return Node(*created)
+            # Another caller has created the node in between.
+            held = await tx.one(_Sql.hold_node, **new)
+        *node, changes = held
+        if not changes:
+            return Node(*node)
+        await tx.all(_Sql.keep_nodes, ids=[held["id"]])
+        return Node(*await tx.one(_Sql.amend_node, label=label, **new))
+
+    async def create_ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> set[str]:
+        """Create nodes, name to label, and tell which of them did not exist."""
+        rows = await tx.all(
+            _Sql.create_ends,
+            names=list(labels),
+            labels=[label or DEFAULT_LABEL for label in labels.values()],
+            labelled=[label is not None for label in labels.values()],
+        )
+        return {row["name"] for row in rows}
+
+    async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
+        """Say what nodes are, name to label, where no caller has said so yet."""
+        ids = [row["id"] for row in await tx.all(_Sql.hold_ends, names=list(labels))]
+        if ids:
+            await tx.all(_Sql.keep_nodes, ids=ids)
+            await tx.all(_Sql.label_ends, ids=ids, names=list(labels), labels=list(labels.values()))
+
+    async def put_edge(
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float | None, properties: str
+    ) -> tuple[int, float]:
+        """Create an edge, or give the existing one more properties and a new weight, if there is one.
+
+        Returns its id and its weight.
+        """
+        given = DEFAULT_WEIGHT if weight is None else weight
+        if created := await self._created_edge(tx, source, target, relation, given, properties):
+            return created["id"], created["weight"]
+        held = await tx.first(
+            _Sql.hold_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
+        )
+        if held is None:
+            raise Conflict("Another request is deleting a node of this edge: try again")
+        if held["changes"]:
+            await tx.all(_Sql.keep_edge, edge_id=held["id"])
+            held = await tx.one(_Sql.amend_edge, edge_id=held["id"], weight=weight, properties=properties)
+        return held["id"], held["weight"]
+
+    async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
+        """Create an edge; False if it is there, and then it stays as it is."""
+        return await self._created_edge(tx, source, target, relation, weight, "{}") is not None
+
+    async def remove(self, tx: Transaction, node_id: int) -> Removed:
+        """Delete a node and its edges, and all that they ever were."""
+        edge_versions = await tx.all(_Sql.remove_edge_versions, node_id=node_id)
         edges = await tx.all(_Sql.remove_edges, node_id=node_id)
-        return len(await tx.all(_Sql.remove, node_id=node_id)), len(edges)
+        versions = await tx.all(_Sql.remove_versions, node_id=node_id)
+        nodes = await tx.all(_Sql.remove, node_id=node_id)
+        return Removed(len(nodes), len(versions), len(edges), len(edge_versions))
 
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
-        """Let no node point to insights that are going."""
-        await tx.all(_Sql.unlink, insight_ids=list(insight_ids))
+        """Let no node point to insights that are going, now or at any time before."""
+        ids = {row["id"] for row in await tx.all(_Sql.unlink, insight_ids=list(insight_ids))}
+        ids |= {row["node_id"] for row in await tx.all(_Sql.unlink_versions, insight_ids=list(insight_ids))}
+        if ids:
+            await tx.all(_Sql.drop_repeats, ids=list(ids))
+
+    async def _created_edge(
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str
+    ) -> Any:
+        return await tx.first(
+            _Sql.create_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
+        )
 
 
 def _relation(row: Any, properties: dict[str, Any]) -> Relation:

@@ -2,6 +2,31 @@
 -- The insight that a node is to point to, if it exists.
 select id from insights where namespace = :namespace and id = :insight_id;
 
+-- hold_node
+-- A node, which nobody else changes until the transaction ends, and whether what is new would change it.
+select id, label, name, properties, vector_id, false as created,
+       not labelled
+       or properties || :properties::text::jsonb <> properties
+       or coalesce(:vector_id::bigint <> vector_id, :vector_id is not null) as changes
+from graph_nodes
+where namespace = :namespace and name = :name
+for no key update;
+
+-- keep_nodes
+-- Nodes that are held and about to change, as they were until now. What lasted no time is not kept: this transaction, or
+-- one that began later and was quicker, has changed the node already.
+insert into graph_node_versions (namespace, node_id, number, label, properties, vector_id, until_at)
+select :namespace, nodes.id, coalesce(past.number, 0) + 1, nodes.label, nodes.properties, nodes.vector_id, now()
+from graph_nodes nodes
+left join lateral (
+    select max(versions.number) as number, max(versions.until_at) as until_at
+    from graph_node_versions versions
+    where versions.namespace = :namespace and versions.node_id = nodes.id
+) as past on true
+where nodes.namespace = :namespace
+  and nodes.id = any(:ids::bigint[])
+  and now() > coalesce(past.until_at, nodes.created_at);
+
 -- amend_node
 -- Merges what is new into a node; the first label that a caller chose stays.
 update graph_nodes
@@ -32,35 +57,55 @@ order by ends.name
 on conflict (namespace, name) do nothing
 returning name;
 
+-- hold_ends
+-- Nodes that have no label of their own, in name order. No key is changed, and to lock them as if one were would make a
+-- writer that adds an edge to them wait.
+select id from graph_nodes where namespace = :namespace and name = any(:names::text[]) and not labelled
+order by name
+for no key update;
+
 -- label_ends
--- Says what nodes are that have no label of their own, in name order. No key is changed, and to lock them as if one
--- were would make a writer that adds an edge to them wait.
-with held as (
-    select id, name from graph_nodes where namespace = :namespace and name = any(:names::text[]) and not labelled
-    order by name
-    for no key update
-)
+-- Says what nodes are that are held.
 update graph_nodes
 set label = ends.label, labelled = true
-from held
-join unnest(:names::text[], :labels::text[]) as ends (name, label) on ends.name = held.name
-where graph_nodes.namespace = :namespace and graph_nodes.id = held.id;
-
--- put_edge
--- A new edge, or more properties for the one that is there, and a new weight if one is given.
-insert into graph_edges (namespace, source, target, relation, weight, properties)
-values (:namespace, :source, :target, :relation, coalesce(:weight::float8, 1.0), :properties::text::jsonb)
-on conflict (namespace, source, target, relation)
-do update set weight = case when :weight::float8 is null then graph_edges.weight else excluded.weight end,
-              properties = graph_edges.properties || excluded.properties
-returning id, weight;
+from unnest(:names::text[], :labels::text[]) as ends (name, label)
+where graph_nodes.namespace = :namespace and graph_nodes.id = any(:ids::bigint[]) and graph_nodes.name = ends.name;
 
 -- create_edge
 -- A new edge; one that is there stays as it is.
-insert into graph_edges (namespace, source, target, relation, weight)
-values (:namespace, :source, :target, :relation, :weight)
+insert into graph_edges (namespace, source, target, relation, weight, properties)
+values (:namespace, :source, :target, :relation, :weight, :properties::text::jsonb)
 on conflict (namespace, source, target, relation) do nothing
-returning id;
+returning id, weight;
+
+-- hold_edge
+-- An edge, which nobody else changes until the transaction ends, and whether what is new would change it.
+select id, weight,
+       coalesce(:weight::float8 <> weight, false) or properties || :properties::text::jsonb <> properties as changes
+from graph_edges
+where namespace = :namespace and source = :source and target = :target and relation = :relation
+for no key update;
+
+-- keep_edge
+-- An edge that is held and about to change, as it was until now; as for nodes.
+insert into graph_edge_versions (namespace, edge_id, number, weight, properties, until_at)
+select :namespace, edges.id, coalesce(past.number, 0) + 1, edges.weight, edges.properties, now()
+from graph_edges edges
+left join lateral (
+    select max(versions.number) as number, max(versions.until_at) as until_at
+    from graph_edge_versions versions
+    where versions.namespace = :namespace and versions.edge_id = edges.id
+) as past on true
+where edges.namespace = :namespace
+  and edges.id = :edge_id
+  and now() > coalesce(past.until_at, edges.created_at);
+
+-- amend_edge
+-- More properties for an edge, and a new weight if one is given.
+update graph_edges
+set weight = coalesce(:weight::float8, weight), properties = properties || :properties::text::jsonb
+where namespace = :namespace and id = :edge_id
+returning id, weight;
 
 -- around
 -- The nodes one step further that were not seen before, each by its strongest edge, and how many there are. Where
@@ -163,6 +208,20 @@ order by here, there, weight desc, outward desc, relation;
 -- Nodes by their ids.
 select id, label, name from graph_nodes where namespace = :namespace and id = any(:ids::bigint[]);
 
+-- remove_versions
+-- What a node was before.
+delete from graph_node_versions where namespace = :namespace and node_id = :node_id returning number;
+
+-- remove_edge_versions
+-- What the edges of a node were before.
+delete from graph_edge_versions versions
+using graph_edges edges
+where versions.namespace = :namespace
+  and edges.namespace = :namespace
+  and edges.id = versions.edge_id
+  and (edges.source = :node_id or edges.target = :node_id)
+returning versions.number;
+
 -- remove_edges
 -- What a node is related by.
 delete from graph_edges where namespace = :namespace and (source = :node_id or target = :node_id) returning id;
@@ -179,7 +238,41 @@ with held as (
 )
 update graph_nodes set vector_id = null
 from held
-where graph_nodes.namespace = :namespace and graph_nodes.id = held.id;
+where graph_nodes.namespace = :namespace and graph_nodes.id = held.id
+returning graph_nodes.id;
+
+-- unlink_versions
+-- Neither did they ever.
+update graph_node_versions set vector_id = null
+where namespace = :namespace and vector_id = any(:insight_ids::bigint[])
+returning node_id;
+
+-- drop_repeats
+-- Versions of nodes that say the same as what came after them.
+with states as (
+    select versions.node_id, versions.number, versions.label, versions.properties, versions.vector_id,
+           versions.until_at
+    from graph_node_versions versions
+    where versions.namespace = :namespace and versions.node_id = any(:ids::bigint[])
+    union all
+    select nodes.id, null, nodes.label, nodes.properties, nodes.vector_id, 'infinity'
+    from graph_nodes nodes
+    where nodes.namespace = :namespace and nodes.id = any(:ids)
+),
+followed as (
+    select node_id, number,
+           label = lead(label) over later
+           and properties = lead(properties) over later
+           and vector_id is not distinct from lead(vector_id) over later as repeats
+    from states
+    window later as (partition by node_id order by until_at)
+)
+delete from graph_node_versions versions
+using followed
+where versions.namespace = :namespace
+  and versions.node_id = followed.node_id
+  and versions.number = followed.number
+  and followed.repeats;
 
 -- page_graph_nodes
 -- Nodes of the graph.
@@ -234,3 +327,53 @@ left join graph_edges stored on stored.namespace = :namespace and stored.id = gi
 -- size_graph_edges
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from graph_edges where namespace = :namespace order by id limit :limit;
+
+-- page_graph_node_versions
+-- What nodes were before they changed.
+select (to_jsonb(r) - 'namespace')::text as record, r.node_id, r.number
+from graph_node_versions r
+where r.namespace = :namespace
+  and :user_id::text is null
+  and (:after_node_id::bigint is null or (r.node_id, r.number) > (:after_node_id, :after_number::bigint))
+order by r.node_id, r.number
+limit :limit;
+
+-- restore_graph_node_versions
+-- Adds versions that are not there.
+insert into graph_node_versions overriding system value
+select * from jsonb_populate_recordset(null::graph_node_versions, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning node_id, number;
+
+-- compare_graph_node_versions
+-- Compares given records with the stored ones.
+select given.node_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::graph_node_versions, :records::text::jsonb) as given
+left join graph_node_versions stored
+    on stored.namespace = :namespace and stored.node_id = given.node_id and stored.number = given.number;
+
+-- page_graph_edge_versions
+-- What edges were before they changed.
+select (to_jsonb(r) - 'namespace')::text as record, r.edge_id, r.number
+from graph_edge_versions r
+where r.namespace = :namespace
+  and :user_id::text is null
+  and (:after_edge_id::bigint is null or (r.edge_id, r.number) > (:after_edge_id, :after_number::bigint))
+order by r.edge_id, r.number
+limit :limit;
+
+-- restore_graph_edge_versions
+-- Adds versions that are not there.
+insert into graph_edge_versions overriding system value
+select * from jsonb_populate_recordset(null::graph_edge_versions, :records::text::jsonb) as given
+where given.namespace = :namespace
+on conflict do nothing
+returning edge_id, number;
+
+-- compare_graph_edge_versions
+-- Compares given records with the stored ones.
+select given.edge_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
+from jsonb_populate_recordset(null::graph_edge_versions, :records::text::jsonb) as given
+left join graph_edge_versions stored
+    on stored.namespace = :namespace and stored.edge_id = given.edge_id and stored.number = given.number;

@@ -30,6 +30,7 @@ class _Sql(Queries, file="working.sql"):
     take: Query
     archive: Query
     items: Query
+    items_then: Query
     stale: Query
     remove_stale: Query
     page_working_items: Query
@@ -131,18 +132,25 @@ class Working:
         await self._hold(tx)
         return await self._move(tx, item_id, ARCHIVED)
 
-    async def items(self, db: Statements) -> list[WorkingItem]:
-        """Everything in working memory, the last accessed first."""
-        return [WorkingItem(*row) for row in await db.all(_Sql.items)]
+    async def items(self, db: Statements, as_of: datetime | None = None) -> list[WorkingItem]:
+        """Everything in working memory, or what was there at a moment, the last accessed first."""
+        rows = await (db.all(_Sql.items) if as_of is None else db.all(_Sql.items_then, as_of=as_of))
+        return [WorkingItem(*row) for row in rows]
 
     async def stale(
-        self, db: Statements, since: datetime, reason: str | None, importance_min: float | None, limit: int
+        self,
+        db: Statements,
+        since: datetime,
+        until: datetime | None,
+        reason: str | None,
+        importance_min: float | None,
+        limit: int,
     ) -> list[StaleItem]:
         """What left working memory, the last archived first."""
-        return [
-            StaleItem(*row)
-            for row in await db.all(_Sql.stale, since=since, reason=reason, importance_min=importance_min, limit=limit)
-        ]
+        rows = await db.all(
+            _Sql.stale, since=since, until=until, reason=reason, importance_min=importance_min, limit=limit
+        )
+        return [StaleItem(*row) for row in rows]
 
     async def remove(self, tx: Transaction, item_id: int) -> bool:
         """Delete one item of working memory without archiving it; False if there is none."""
@@ -161,10 +169,16 @@ class Working:
         taken = await tx.first(_Sql.take, item_id=item_id)
         if taken is None:
             return None
-        archived_id: int = (
-            await tx.one(_Sql.archive, content=taken["content"], importance=taken["importance"], reason=reason)
-        )["id"]
-        return archived_id
+        archived = await tx.one(
+            _Sql.archive,
+            content=taken["content"],
+            importance=taken["importance"],
+            reason=reason,
+            item_id=taken["id"],
+            created_at=taken["created_at"],
+            last_accessed=taken["last_accessed"],
+        )
+        return int(archived["id"])
 
 
 def to_evict(places: Sequence[Place]) -> int:

@@ -26,12 +26,12 @@ where namespace = :namespace and id = :id;
 
 -- take
 -- An item out of working memory.
-delete from working_items where namespace = :namespace and id = :item_id returning content, importance;
+delete from working_items where namespace = :namespace and id = :item_id returning id, content, importance, last_accessed, created_at;
 
 -- archive
 -- What was taken out, and why.
-insert into stale_items (namespace, original_content, importance, reason)
-values (:namespace, :content, :importance, :reason)
+insert into stale_items (namespace, original_content, importance, reason, item_id, created_at, last_accessed)
+values (:namespace, :content, :importance, :reason, :item_id, :created_at, :last_accessed)
 returning id;
 
 -- items
@@ -41,12 +41,33 @@ from working_items
 where namespace = :namespace
 order by last_accessed desc, id desc;
 
+-- items_then
+-- What was in working memory at a moment: what still is, and what left it later. Of what was accessed again since, only
+-- the first access is known.
+select items.id, items.content, items.importance,
+       case when items.last_accessed <= :as_of::timestamptz then items.last_accessed else items.created_at end
+           as last_accessed,
+       items.created_at
+from (
+    select present.id, present.content, present.importance, present.last_accessed, present.created_at
+    from working_items present
+    where present.namespace = :namespace
+    union all
+    select left_since.item_id, left_since.original_content, left_since.importance, left_since.last_accessed,
+           left_since.created_at
+    from stale_items left_since
+    where left_since.namespace = :namespace and left_since.archived_at > :as_of
+) as items
+where items.created_at <= :as_of
+order by last_accessed desc, items.id desc;
+
 -- stale
--- What left working memory since some time, the last archived first.
+-- What left working memory in some time, the last archived first.
 select id, original_content, importance, reason, archived_at
 from stale_items
 where namespace = :namespace
   and archived_at >= :since
+  and (:until::timestamptz is null or archived_at <= :until)
   and (:reason::text is null or reason = :reason)
   and (:importance_min::float8 is null or importance >= :importance_min)
 order by archived_at desc, id desc

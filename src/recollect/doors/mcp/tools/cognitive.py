@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from recollect.checks import EMBEDDING_DIMENSIONS
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
-from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.schema import WHOLE, AsOf
 from recollect.doors.mcp.tool import ADDS, ASKS_MODELS, READS, Degradable, Tools
 from recollect.flows.cognitive import cognition, judge
 from recollect.flows.search import fusion
@@ -216,11 +216,14 @@ async def hybrid_search(
     weights: Annotated[
         Weights, Field(description="Weights for fusing semantic and keyword results (must sum to 1.0)")
     ] = Weights(),  # noqa: B008  # never changed
+    as_of: AsOf = None,
 ) -> Degradable[HybridResults]:
     """Perform hybrid semantic + keyword search with RRF fusion. Embedding is generated automatically from query_text
     if not provided."""
     shares = fusion.Weights(weights.semantic, weights.keyword)
-    found = await caller.engine.cognition.hybrid_search(caller.namespace, query_text, query_embedding, top_k, shares)
+    found = await caller.engine.cognition.hybrid_search(
+        caller.namespace, query_text, query_embedding, top_k, shares, as_of
+    )
     answer = HybridResults(
         results=[
             FoundInsight(

@@ -7,7 +7,7 @@ from pydantic import Field
 from recollect.doors.caller import Caller
 from recollect.doors.conversations import ChatHistory, Conversation, RecordedInteraction
 from recollect.doors.mcp.errors import as_text
-from recollect.doors.mcp.schema import WHOLE, Moment
+from recollect.doors.mcp.schema import WHOLE, AsOf, Moment
 from recollect.doors.mcp.tool import ADDS, READS, Tools
 from recollect.flows import conversations
 
@@ -30,9 +30,10 @@ async def fetch_chat_history(
         ),
         WHOLE,
     ] = conversations.DEFAULT_HISTORY,
+    as_of: AsOf = None,
 ) -> ChatHistory:
     """Retrieve the last N messages from a conversation for context rebuilding."""
-    history = await caller.engine.conversations.history(caller.namespace, conversation_id, limit)
+    history = await caller.engine.conversations.history(caller.namespace, conversation_id, limit, as_of)
     return ChatHistory.of(history)
 
 
@@ -64,9 +65,9 @@ async def create_conversation(
 
 
 @TOOLS.tool("Get conversation", READS)
-async def get_conversation(caller: Caller, conversation_id: ConversationId) -> Conversation:
+async def get_conversation(caller: Caller, conversation_id: ConversationId, as_of: AsOf = None) -> Conversation:
     """Get conversation metadata."""
-    return Conversation.of(await caller.engine.conversations.get(caller.namespace, conversation_id))
+    return Conversation.of(await caller.engine.conversations.get(caller.namespace, conversation_id, as_of))
 
 
 @TOOLS.tool("List conversations", READS)
@@ -82,7 +83,8 @@ async def list_conversations(
         ),
         WHOLE,
     ] = conversations.DEFAULT_CONVERSATIONS,
+    as_of: AsOf = None,
 ) -> list[Conversation]:
     """List recent conversations for a user."""
-    found = await caller.engine.conversations.of_user(caller.namespace, user_id, limit)
+    found = await caller.engine.conversations.of_user(caller.namespace, user_id, limit, as_of)
     return list(map(Conversation.of, found))

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_object
-from recollect.doors.mcp.schema import WHOLE
+from recollect.doors.mcp.schema import WHOLE, AsOf
 from recollect.doors.mcp.tool import MERGES, READS, Tools
 from recollect.flows.cognitive import graph as flow
 from recollect.memory.cognitive import graph as memory
@@ -190,10 +190,13 @@ async def graph_query_neighbors(
         Annotated[int, Field(ge=1, le=flow.MAX_DEPTH), WHOLE] | None,
         Field(description="Maximum traversal depth (1-5, default: 1)"),
     ] = None,
+    as_of: AsOf = None,
 ) -> Neighbors:
     """Find neighbor nodes of a given node with single-hop and multi-hop traversal. Supports filtering by relation
     type, depth-limited traversal, and cycle detection."""
-    around = await caller.engine.graph.neighbors(caller.namespace, node_name, relation_type, depth or DEFAULT_DEPTH)
+    around = await caller.engine.graph.neighbors(
+        caller.namespace, node_name, relation_type, depth or DEFAULT_DEPTH, as_of
+    )
     return Neighbors(
         neighbors=[Neighbor.model_validate(neighbor) for neighbor in around.neighbors],
         start_node=around.start_node,
@@ -213,10 +216,11 @@ async def graph_find_path(
         Field(ge=1, le=flow.MAX_PATH_DEPTH, description="Maximum traversal depth (1-10, default: 5)"),
         WHOLE,
     ] = DEFAULT_PATH_DEPTH,
+    as_of: AsOf = None,
 ) -> FoundPath:
     """Find the shortest path between two nodes using BFS-based pathfinding with bidirectional traversal, cycle
     detection, and performance protection."""
-    found = await caller.engine.graph.find_path(caller.namespace, start_node, end_node, max_depth)
+    found = await caller.engine.graph.find_path(caller.namespace, start_node, end_node, max_depth, as_of)
     return FoundPath(
         path_found=found.found,
         path_length=found.length,

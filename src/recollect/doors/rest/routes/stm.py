@@ -29,6 +29,7 @@ SessionId = Annotated[
 ]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+AsOf = Annotated[Moment | None, Query(description="As it was at this time, which must not be in the future")]
 
 
 MAX_MESSAGES = 10_000
@@ -191,22 +192,28 @@ async def get_messages(
         int | None,
         Query(ge=1, le=LARGEST_COUNT, description="Maximum number of most recent messages to return; all if not given"),
     ] = None,
+    as_of: AsOf = None,
 ) -> SessionMessages:
-    """Retrieve messages from a session, oldest first: those not compacted yet, whatever the strategy."""
+    """Retrieve messages from a session, oldest first: those not compacted yet, whatever the strategy.
+
+    Windows in Redis keep no history: there, `as_of` is refused.
+    """
     caller = calling(request)
-    found = await caller.engine.windows.messages(caller.namespace, session_id, limit)
+    found = await caller.engine.windows.messages(caller.namespace, session_id, limit, as_of)
     return SessionMessages(session_id=session_id, messages=await in_steps(map(BufferedMessage.of, found)))
 
 
 @router.get("/{session_id}/context", summary="Get the context window")
-async def get_context(request: Request, session_id: SessionId) -> ContextWindow:
+async def get_context(request: Request, session_id: SessionId, as_of: AsOf = None) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
     `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted until it
     fits: the older 60 % of its messages, or more, become one summary. Pinned system messages stay.
+
+    With `as_of` nothing is compacted: the answer is the last summary by then, and what was said since, up to then.
     """
     caller = calling(request)
-    context = await caller.engine.windows.context(caller.namespace, session_id)
+    context = await caller.engine.windows.context(caller.namespace, session_id, as_of)
     return ContextWindow(
         session_id=session_id,
         messages=[BufferedMessage.of(message) for message in context.messages],
