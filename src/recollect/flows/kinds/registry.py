@@ -2,7 +2,7 @@
 
 from recollect.flows.kinds.cognitive import COGNITIVE
 from recollect.flows.kinds.conversations import CONVERSATIONS
-from recollect.flows.kinds.kind import Item, Kind, Owned
+from recollect.flows.kinds.kind import InFeed, Item, Kind, Owned
 from recollect.flows.kinds.long_term import LONG_TERM, RESOURCE
 from recollect.flows.kinds.quality import QUALITY
 
@@ -18,6 +18,11 @@ def items() -> dict[str, Item]:
 def recalled() -> list[str]:
     """The names of what recall finds."""
     return [item.name for item in items().values() if item.source is not None]
+
+
+def in_feed() -> dict[str, InFeed]:
+    """What the feed of changes tells of, by the name it has there."""
+    return {kind.feed.name: kind.feed for kind in KINDS if kind.feed is not None}
 
 
 def owned() -> list[tuple[Item, Owned]]:

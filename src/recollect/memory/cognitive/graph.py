@@ -39,10 +39,12 @@ class _Sql(Queries, file="graph.sql"):
     restore_graph_nodes: Query
     compare_graph_nodes: Query
     size_graph_nodes: Query
+    shown_graph_nodes: Query
     page_graph_edges: Query
     restore_graph_edges: Query
     compare_graph_edges: Query
     size_graph_edges: Query
+    shown_graph_edges: Query
 
 
 NODE_RECORD = Record(
@@ -53,6 +55,7 @@ NODE_RECORD = Record(
     _Sql.restore_graph_nodes,
     _Sql.compare_graph_nodes,
     size=_Sql.size_graph_nodes,
+    shown=_Sql.shown_graph_nodes,
 )
 EDGE_RECORD = Record(
     "graph_edge",
@@ -62,6 +65,7 @@ EDGE_RECORD = Record(
     _Sql.restore_graph_edges,
     _Sql.compare_graph_edges,
     size=_Sql.size_graph_edges,
+    shown=_Sql.shown_graph_edges,
 )
 
 
@@ -177,11 +181,14 @@ class Graph:
         )
         return row["id"], row["weight"]
 
-    async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
-        """Create an edge; False if it is there, and then it stays as it is."""
-        return (
-            await tx.first(_Sql.create_edge, source=source, target=target, relation=relation, weight=weight) is not None
+    async def create_edge(
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str = "{}"
+    ) -> int | None:
+        """Create an edge and return its id; None if it is there, and then it stays as it is."""
+        row = await tx.first(
+            _Sql.create_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
         )
+        return None if row is None else int(row["id"])
 
     async def around(
         self,
@@ -238,10 +245,10 @@ class Graph:
         """Label and name of nodes."""
         return {row["id"]: (row["label"], row["name"]) for row in await db.all(_Sql.described, ids=list(ids))}
 
-    async def remove(self, tx: Transaction, node_id: int) -> tuple[int, int]:
-        """Delete a node and its edges; returns how many there were of each."""
-        edges = await tx.all(_Sql.remove_edges, node_id=node_id)
-        return len(await tx.all(_Sql.remove, node_id=node_id)), len(edges)
+    async def remove(self, tx: Transaction, node_id: int) -> tuple[int, list[int]]:
+        """Delete a node and its edges; returns whether there was one, as a number, and the ids of the edges."""
+        edges = [row["id"] for row in await tx.all(_Sql.remove_edges, node_id=node_id)]
+        return len(await tx.all(_Sql.remove, node_id=node_id)), edges
 
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going."""

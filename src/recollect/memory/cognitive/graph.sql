@@ -57,8 +57,8 @@ returning id, weight;
 
 -- create_edge
 -- A new edge; one that is there stays as it is.
-insert into graph_edges (namespace, source, target, relation, weight)
-values (:namespace, :source, :target, :relation, :weight)
+insert into graph_edges (namespace, source, target, relation, weight, properties)
+values (:namespace, :source, :target, :relation, :weight, :properties::text::jsonb)
 on conflict (namespace, source, target, relation) do nothing
 returning id;
 
@@ -234,3 +234,21 @@ left join graph_edges stored on stored.namespace = :namespace and stored.id = gi
 -- size_graph_edges
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from graph_edges where namespace = :namespace order by id limit :limit;
+
+-- shown_graph_nodes
+-- Some nodes as the feed shows them.
+select id::text as item_id, jsonb_build_object('text', left(name, :most::integer), 'label', label) as content
+from graph_nodes
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);
+
+-- shown_graph_edges
+-- Some edges as the feed shows them.
+select e.id::text as item_id,
+       jsonb_build_object(
+           'text', left(concat_ws(' ', s.name, e.relation, t.name), :most::integer),
+           'source', s.name, 'relation', e.relation, 'target', t.name, 'weight', e.weight
+       ) as content
+from graph_edges e
+join graph_nodes s on s.namespace = :namespace and s.id = e.source
+join graph_nodes t on t.namespace = :namespace and t.id = e.target
+where e.namespace = :namespace and e.id = any(:ids::text[]::bigint[]);
