@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.cognitive.golden_test import Entry
+from recollect.flows.cognitive.golden_test import Entry as Golden
+from recollect.flows.feed import MAX_LIMIT, Entry
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
@@ -52,6 +53,9 @@ COUNTED = Query.named("test.counted", "select term, df from term_stats where nam
 WAITING = Query.named("test.waiting", "insert into passage_queue (namespace, id, owner) values (:namespace, 1, 'user')")
 WEIGHTS = Query.named("test.weights", "select weights::text as weights from passage_words where namespace = :namespace")
 
+# They say by ids that something was forgotten.
+FEED = {"changes", "change_counters"}
+
 Rows = dict[str, list[str]]
 
 
@@ -80,6 +84,12 @@ async def everything(engine: Engine, namespace: str) -> Rows:
         async with engine.database.reading(namespace) as db:
             found[table] = [row["row"] for row in await db.all(query)]
     return found
+
+
+async def shown(engine: Engine, namespace: str) -> list[Entry]:
+    """What the feed shows of items that are there."""
+    page = await engine.feed.page(namespace, limit=MAX_LIMIT)
+    return [entry for entry in page.entries if entry.content is not None]
 
 
 def telling(rows: Rows, *texts: str) -> list[tuple[str, str]]:
@@ -133,7 +143,7 @@ async def others(engine: Engine, namespace: str) -> int:
     insight = (await engine.cognition.compress(namespace, "Cats keep secrets.", [said.seq])).insight.id
     await engine.graph.add_node(namespace, "Animal", "cat")
     await engine.graph.add_edge(namespace, "cat", "secret", "KEEPS")
-    (golden,) = await engine.golden_test.add(namespace, [Entry("what do cats keep", [insight])])
+    (golden,) = await engine.golden_test.add(namespace, [Golden("what do cats keep", [insight])])
     await judged(engine, namespace, golden.id, insight, "It tells of cats.")
     await engine.indexer.flush(namespace)
     return golden.id
@@ -206,7 +216,7 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
     engine: Engine, namespace: str, indexed: bool
 ) -> None:
     golden = await others(engine, namespace)
-    before = await everything(engine, namespace)
+    before, shown_before = await everything(engine, namespace), await shown(engine, namespace)
     assert not telling(before, *UNUSUAL, PERSON.lower())
     assert await keyed(engine, namespace) == 0
     planted = await plant(engine, namespace, golden)
@@ -253,8 +263,9 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
     after = await everything(engine, namespace)
     assert telling(after, *UNUSUAL, PERSON.lower()) == []
     assert await keyed(engine, namespace) == 0
-    for table in before:
+    for table in before.keys() - FEED:
         assert after[table] == before[table], table
+    assert await shown(engine, namespace) == shown_before
 
 
 async def test_a_session_goes_with_its_memories_and_the_user_keeps_the_rest(engine: Engine, namespace: str) -> None:

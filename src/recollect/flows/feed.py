@@ -1,8 +1,9 @@
 """The feed: what happened to the memories of a namespace, in order, with what is left of each; and waiting for more."""
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,23 +80,31 @@ class Feed:
         async with self._database.reading(namespace) as db:
             return await self._capabilities.changes.last(db)
 
-    async def follow(self, namespace: str, since: int = 0) -> AsyncIterator[Entry]:
-        """Every change behind a number, and then those that come, until the feed ends."""
-        while not self._ended:
-            page = await self.page(namespace, since)
-            for entry in page.entries:
-                yield entry
-            since = page.next
-            if not page.entries:
-                await self.changed(namespace, since)
+    async def follow(
+        self, namespace: str, since: int = 0, quiet_seconds: float = math.inf
+    ) -> AsyncGenerator[Page, None]:
+        """Every change behind a number, page by page, and then those that come, until the feed ends.
 
-    async def changed(self, namespace: str, since: int) -> None:
-        """Return when there is a change behind a number, or the feed ends."""
+        An empty page says that nothing came for so many seconds.
+        """
+        while not self._ended:
+            if (page := await self.page(namespace, since)).entries:
+                yield page
+                since = page.next
+            elif not await self.changed(namespace, since, quiet_seconds):
+                yield page
+
+    async def changed(self, namespace: str, since: int, within: float = math.inf) -> bool:
+        """Return when there is a change behind a number, or the feed ends; False if neither comes in time."""
+        deadline = time.monotonic() + within
         pulse = self._pulses.setdefault(namespace, _Pulse())
         pulse.followers += 1
         try:
             while not self._ended and await self._last(namespace, pulse) <= since:
-                await tasks.set_within(POLL_SECONDS, pulse.woken)
+                if (left := deadline - time.monotonic()) <= 0:
+                    return False
+                await tasks.set_within(min(POLL_SECONDS, left), pulse.woken)
+            return True
         finally:
             pulse.followers -= 1
             if not pulse.followers:
