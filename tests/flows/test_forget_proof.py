@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from recollect.engine import Engine
-from recollect.flows.cognitive.golden_test import Entry as Golden
-from recollect.flows.feed import MAX_LIMIT, Entry
+from recollect.flows.cognitive.golden_test import Entry
+from recollect.flows.feed import MAX_LIMIT
 from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.long_term.memory_requests import Change
@@ -86,10 +86,11 @@ async def everything(engine: Engine, namespace: str) -> Rows:
     return found
 
 
-async def shown(engine: Engine, namespace: str) -> list[Entry]:
+async def shown(engine: Engine, namespace: str) -> dict[tuple[str, str], object]:
     """What the feed shows of items that are there."""
     page = await engine.feed.page(namespace, limit=MAX_LIMIT)
-    return [entry for entry in page.entries if entry.content is not None]
+    changes = ((entry.change, entry.content) for entry in page.entries if entry.content is not None)
+    return {(change.kind, f"{change.item_id} {change.detail}"): content for change, content in changes}
 
 
 def telling(rows: Rows, *texts: str) -> list[tuple[str, str]]:
@@ -143,7 +144,7 @@ async def others(engine: Engine, namespace: str) -> int:
     insight = (await engine.cognition.compress(namespace, "Cats keep secrets.", [said.seq])).insight.id
     await engine.graph.add_node(namespace, "Animal", "cat")
     await engine.graph.add_edge(namespace, "cat", "secret", "KEEPS")
-    (golden,) = await engine.golden_test.add(namespace, [Golden("what do cats keep", [insight])])
+    (golden,) = await engine.golden_test.add(namespace, [Entry("what do cats keep", [insight])])
     await judged(engine, namespace, golden.id, insight, "It tells of cats.")
     await engine.indexer.flush(namespace)
     return golden.id
