@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
-from mcp.types import TextResourceContents
+from mcp.types import ResourceUpdatedNotification, TextResourceContents
 
 from recollect import MemoryManager
 from recollect.doors.rest.routes import changes
@@ -39,7 +39,7 @@ async def stream(http: httpx.AsyncClient, **options: Any) -> AsyncIterator[Async
         assert answer.status_code == 200
         assert answer.headers["Content-Type"].startswith("text/event-stream")
 
-        async def events() -> AsyncIterator[str]:
+        async def events() -> AsyncGenerator[str, None]:
             lines: list[str] = []
             async for line in answer.aiter_lines():
                 if line:
@@ -209,23 +209,40 @@ async def test_a_client_of_mcp_subscribes_over_http(engine: Engine, namespace: s
         assert await listened(client, "memory://working-memory", think) == "memory://working-memory"
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_client_of_mcp_subscribes_over_stdio(
-    server: embedded.Lease, namespace: str, tmp_path: Path, mode: str
-) -> None:
-    with (tmp_path / "log").open("w") as log, over_stdio(namespace, log, mode=mode) as mcp:
-        if mode == "auto":
+def test_a_client_of_mcp_subscribes_over_stdio(server: embedded.Lease, namespace: str, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log, over_stdio(namespace, log) as mcp:
 
-            async def remember() -> None:
-                await mcp.sdk.call_tool("remember", {"text": "One."})
+        async def remember() -> None:
+            await mcp.sdk.call_tool("remember", {"text": "One."})
 
-            assert mcp.do(listened, mcp.sdk, "memory://changes?since=0", remember) == "memory://changes?since=0"
-        else:
-            mcp.do(mcp.sdk.subscribe_resource, "memory://changes")
-            mcp.ok("remember", text="One.")
-            mcp.do(mcp.sdk.unsubscribe_resource, "memory://changes")
+        assert mcp.do(listened, mcp.sdk, "memory://changes?since=0", remember) == "memory://changes?since=0"
         (change,) = mcp.read("memory://changes")["contents"]
         assert (change["door"], change["author"], change["content"]) == ("mcp", None, {"text": "One."})
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")
+async def test_a_client_of_the_last_revision_subscribes_over_stdio(
+    server: embedded.Lease, namespace: str, tmp_path: Path
+) -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            await told.put(message.params.uri)
+
+    parameters = StdioServerParameters(command=str(RECOLLECT), args=["mcp"], env=environment(namespace))
+    with (tmp_path / "log").open("w") as log:
+        async with Client(stdio_client(parameters, log), mode="legacy", message_handler=hear) as client:
+            with pytest.raises(MCPError, match="Unknown resource memory://nothing"):
+                await client.subscribe_resource("memory://nothing")
+            await client.subscribe_resource("memory://changes")
+            await client.call_tool("remember", {"text": "One."})
+            assert await told.get() == "memory://changes"
+            await client.unsubscribe_resource("memory://changes")
+            await client.subscribe_resource("memory://episode-memory")
+            await client.call_tool("store_episode", {"query": "How?", "reward": 1.0, "reflection": "So."})
+            assert await told.get() == "memory://episode-memory"
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
@@ -260,7 +277,13 @@ def test_watch_prints_what_there_is_and_what_comes(settings: Settings) -> None:
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_a_server_that_stops_ends_its_streams_at_once(settings: Settings, namespace: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        RECOLLECT, "serve", "--port", "0", stdout=subprocess.PIPE, env=os.environ | environment(namespace)
+        RECOLLECT,
+        "serve",
+        "--port",
+        "0",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | environment(namespace),
     )
     assert process.stdout is not None
     url = (await process.stdout.readline()).decode().split()[-1]
@@ -268,4 +291,5 @@ async def test_a_server_that_stops_ends_its_streams_at_once(settings: Settings, 
         assert await anext(events) == ": nothing new"
         process.send_signal(signal.SIGTERM)
         assert [event async for event in events] == []
-    assert await process.wait() == 0
+    _, log = await process.communicate()
+    assert b"Cancel" not in log, "the server waited for the stream, and cut it off"
