@@ -121,7 +121,8 @@ async def test_no_connection_is_held_while_streams_wait(settings: Settings, name
             await each.__aexit__(None, None, None)
 
 
-async def test_the_label_of_a_key_is_the_author(engine: Engine, namespace: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_label_of_a_key_is_the_author(engine: Engine, namespace: str, mode: str) -> None:
     labelled = await engine.access.create_key(namespace, "the night shift")
     bare = await engine.access.create_key(namespace)
     async with listening(engine) as url:
@@ -132,7 +133,7 @@ async def test_the_label_of_a_key_is_the_author(engine: Engine, namespace: str) 
                 (await http.post("/stm/talk/messages", json=body)).raise_for_status()
             async with (
                 httpx2.AsyncClient(headers=headers, timeout=60) as http2,
-                Client(streamable_http_client(f"{url}/mcp", http_client=http2)) as client,
+                Client(streamable_http_client(f"{url}/mcp", http_client=http2), mode=mode) as client,
             ):
                 await client.call_tool("remember", {"text": f"By {key.id}"})
         found = (await engine.feed.page(namespace)).entries

@@ -1,5 +1,6 @@
 """Subscriptions: tells a client that a resource of its namespace has changed, so that it reads it again."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
@@ -21,9 +22,11 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, resources
 from recollect.doors.mcp.resources import MemoryResource
 from recollect.doors.mcp.tool import CallerOf
-from recollect.errors import RecollectError
+from recollect.errors import Conflict, RecollectError, Unavailable
 
 Context = ServerRequestContext[Any, Any]
+
+RETRY_SECONDS = 1.0
 
 
 class Subscriptions:
@@ -83,13 +86,27 @@ class Subscriptions:
             await session.send_resource_updated(uri)
 
     async def _updated(self, caller: Caller, since: int, uris: Iterable[str]) -> AsyncIterator[str]:
-        """Those of some addresses that are to be read again, as changes come."""
-        async for page in caller.engine.feed.follow(caller.namespace, since):
-            kinds = {entry.change.kind for entry in page.entries}
-            for uri in list(uris):
-                memory = self._memories.get(uri.partition("?")[0])
-                if memory is not None and (memory.kinds is None or kinds & memory.kinds):
-                    yield uri
+        """Those of some addresses that are to be read again, as changes come; outlasts a restart of the database."""
+        while True:
+            try:
+                async for page in caller.engine.feed.follow(caller.namespace, since):
+                    since = page.next
+                    for uri in self._showing({entry.change.kind for entry in page.entries}, uris):
+                        yield uri
+                return
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+            except Conflict:
+                since = 0  # the namespace was deleted, and begins anew
+
+    def _showing(self, kinds: set[str], uris: Iterable[str]) -> list[str]:
+        """Those of some addresses at which items of some kinds are shown."""
+        found = []
+        for uri in uris:
+            memory = self._memories.get(uri.partition("?")[0])
+            if memory is not None and (memory.kinds is None or kinds & memory.kinds):
+                found.append(uri)
+        return found
 
 
 async def _last(caller: Caller) -> int:

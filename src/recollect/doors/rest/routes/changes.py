@@ -1,7 +1,7 @@
 """`GET /changes`: what happened to memories, as pages or as a stream of server-sent events."""
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Annotated
 
 from fastapi import Header, Query, Request
@@ -13,6 +13,7 @@ from recollect.doors.changes import Change, ChangesPage
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
+from recollect.errors import RecollectError
 from recollect.flows import feed
 from recollect.flows.feed import Page
 
@@ -61,11 +62,13 @@ async def list_changes(
 
 
 async def _events(caller: Caller, first: Page) -> AsyncIterator[str]:
+    """Ends with the server, and when the database does not answer: the client comes again, and is told why."""
     yield _encoded(first) or HEARTBEAT
     pages = caller.engine.feed.follow(caller.namespace, first.next, HEARTBEAT_SECONDS)
-    async with aclosing(pages):
-        async for page in pages:
-            yield _encoded(page) or HEARTBEAT
+    with suppress(RecollectError):
+        async with aclosing(pages):
+            async for page in pages:
+                yield _encoded(page) or HEARTBEAT
 
 
 def _encoded(page: Page) -> str:
