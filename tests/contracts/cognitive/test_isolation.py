@@ -26,7 +26,7 @@ RESOURCES = (
     f"memory://l0-raw?session_id={WORD}",
     "memory://stale-memory",
     "memory://changes",
-    "memory://changes?since=1&limit=500",
+    "memory://changes?since=0&limit=500",
 )
 
 
