@@ -14,7 +14,7 @@ from recollect.engine import Engine
 from recollect.identifiers import uuid7
 from recollect.memory import log
 from recollect.memory.index import passages
-from recollect.memory.log import Destination, Entry, NewMessage, Words
+from recollect.memory.log import Destination, Entry, NewMessage, NewTurn, Words
 from recollect.storage.sql import Query
 
 CONVERSATIONS = sized(100, 4)
@@ -136,7 +136,7 @@ async def raw_append(connection: Any, session: str, lines: list[tuple[str, str]]
     """What one append is in SQL, with nothing around it: the words of the text are worked out beforehand."""
     destination = Destination(session, OWNER, "", begins=False)
     entries = [Entry(uuid7(), destination, NewMessage(role, text), (WORDS,)) for role, text in lines]
-    await ask(connection, log._Sql.append, **log._values(entries))
+    await ask(connection, log._Sql.append, **log._values(entries, [NewTurn(destination, len(lines), None, "library")]))
 
 
 async def ask(connection: Any, query: Query, **values: object) -> Any:

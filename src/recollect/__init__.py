@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.doors.changes import Change, ChangesPage
     from recollect.doors.library.context_service import ContextService
     from recollect.doors.library.errors import StorageError
     from recollect.doors.library.memory_manager import MemoryManager
@@ -38,6 +39,8 @@ __all__ = [
     "AccessDenied",
     "AgentResponse",
     "ApprovalRequest",
+    "Change",
+    "ChangesPage",
     "Conflict",
     "ContextService",
     "Document",
@@ -64,6 +67,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Change": "recollect.doors.changes",
+    "ChangesPage": "recollect.doors.changes",
     "ContextService": "recollect.doors.library.context_service",
     "StorageError": "recollect.doors.library.errors",
     "MemoryManager": "recollect.doors.library.memory_manager",

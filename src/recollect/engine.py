@@ -15,6 +15,7 @@ from recollect.flows.cognitive.ground_truth import GroundTruth
 from recollect.flows.cognitive.judge import Judges, judge_models
 from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
+from recollect.flows.feed import Feed
 from recollect.flows.forgetting.forget import Forget
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.gateway import Gateway
@@ -66,14 +67,21 @@ class Engine:
         self._build_cognition()
         self._build_memories()
         # How a memory gets out of here whole, and in from elsewhere.
-        records, wake = capabilities.records, self.indexer.wake
+        records, changes = capabilities.records, capabilities.changes
         self.exporting = Exporting(database, records, self.forget)
         self.importing = Importing(
-            database, records, capabilities.sessions, capabilities.working, capabilities.passages, written=wake
+            database,
+            records,
+            capabilities.sessions,
+            capabilities.working,
+            capabilities.passages,
+            changes,
+            written=self._written,
         )
-        self.adopting = Adopting(database, records, capabilities.graph, self.importing, written=wake)
+        self.adopting = Adopting(database, records, capabilities.graph, changes, self.importing, written=self._written)
         for close in (self.providers.close, self.maintenance.close, self.indexer.close, self.remember.close):
             resources.push_async_callback(close)
+        resources.callback(self.feed.end)
         # Read when it closes: once opened, the engine has another stack.
         self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
         if settings.indexer:
@@ -83,6 +91,7 @@ class Engine:
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
         capabilities = self.capabilities
+        self.feed = Feed(self.database, capabilities)
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
         self.indexes = GiantIndexes(self.database, capabilities.giants, capabilities.embedding_models)
@@ -109,17 +118,18 @@ class Engine:
             capabilities.log,
             capabilities.documents,
             capabilities.passages,
-            written=self.indexer.wake,
+            capabilities.changes,
+            written=self._written,
         )
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
         self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models)
         self._passage_writer = PassageWriter(
-            capabilities.passages, self.namespace_models, written=self.indexer.wake, indexed=self.maintenance.mark_dirty
+            capabilities.passages, self.namespace_models, written=self._written, indexed=self._written_and_indexed
         )
 
     def _build_cognition(self) -> None:
         capabilities = self.capabilities
-        self.graph = GraphMemory(self.database, capabilities.graph)
+        self.graph = GraphMemory(self.database, capabilities.graph, capabilities.changes)
         self.cognition = Cognition(
             self.database,
             self.remember,
@@ -127,14 +137,16 @@ class Engine:
             capabilities.insights,
             capabilities.working,
             capabilities.episodes,
+            capabilities.changes,
             self._passage_writer,
             ItemSearch(
                 self.database, capabilities.search, self.nomination, capabilities.passages, self.namespace_models
             ),
             self.settings.fidelity_threshold,
         )
-        self.golden_test = GoldenTest(self.database, capabilities.golden, capabilities.insights, self.cognition)
-        self.ground_truth = GroundTruth(self.database, capabilities.golden, capabilities.judging, capabilities.insights)
+        golden, changes = capabilities.golden, capabilities.changes
+        self.golden_test = GoldenTest(self.database, golden, capabilities.insights, changes, self.cognition)
+        self.ground_truth = GroundTruth(self.database, golden, capabilities.judging, capabilities.insights, changes)
         self.judges = Judges(
             self.database,
             capabilities.golden,
@@ -147,13 +159,20 @@ class Engine:
         """Long-term memories, the gateway, short-term windows, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
         self.memories = LongTermMemory(
-            self.database, capabilities.memories, capabilities.passages, self._passage_writer, self.recall, self.llm
+            self.database,
+            capabilities.memories,
+            capabilities.passages,
+            self._passage_writer,
+            self.recall,
+            capabilities.changes,
+            self.llm,
         )
         self.gateway = Gateway(
             self.database,
             capabilities.sessions,
             capabilities.resources,
             capabilities.passages,
+            capabilities.changes,
             self._passage_writer,
             self.remember,
             self.recall,
@@ -198,6 +217,16 @@ class Engine:
             engine._resources = resources.pop_all()
             return engine
         raise AssertionError("an exit stack does not swallow errors")
+
+    def _written(self, namespace: str) -> None:
+        """Something was stored: the indexer embeds it, and those who follow the changes hear of it."""
+        self.indexer.wake()
+        self.feed.wake(namespace)
+
+    def _written_and_indexed(self, namespace: str) -> None:
+        """The same for what is embedded already."""
+        self.maintenance.mark_dirty(namespace)
+        self.feed.wake(namespace)
 
     def _look_after(self, namespace: str) -> None:
         """A namespace has another model: what is left of the old one is for the background to do."""

@@ -77,6 +77,8 @@ async def test_a_generated_client_calls_every_operation(
         await use_sessions(client)
         await use_memories(client, engine)
         await use_gateway(client)
+        listed = await client.call("list_changes", since=1, limit=1)
+        assert (listed.next_, listed.changes[0].number) == (2, 2)
         assert (await client.call("check_health")).status == "ok"
         assert (await client.call("get_readiness")).namespace == namespace
     assert client.called == set(operations(document))

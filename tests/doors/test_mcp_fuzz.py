@@ -32,6 +32,7 @@ RESOURCES = {
     "working-memory": [],
     "episode-memory": ["query", "top_k", "min_similarity", "reward_min", "days_back"],
     "l0-raw": ["session_id", "date_range", "speaker", "limit", "order"],
+    "changes": ["since", "limit"],
     "stale-memory": ["reason", "days_back", "importance_min", "limit"],
 }
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest.routes import gateway, health, ltm, metrics, recall, stm, users
+from recollect.doors.rest.routes import changes, gateway, health, ltm, metrics, recall, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -18,7 +18,7 @@ SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
     (method, route.path_format)
-    for door in (gateway, health, ltm, metrics, recall, stm, users)
+    for door in (changes, gateway, health, ltm, metrics, recall, stm, users)
     for route in door.router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()
@@ -75,6 +75,7 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert await stranger.ok("GET", "/health") == {"status": "ok"}
         assert (await stranger.ask("HEAD", "/health")).status_code == 200
         assert (await stranger.ok("GET", "/ready"))["namespace"] == f"{namespace}-two"
+        assert await stranger.ok("GET", "/changes") == {"changes": [], "next": 0}
         await check_short_term(stranger)
         await check_long_term(stranger, ids["memory"])
         await check_gateway(stranger, ids["key"])
@@ -83,6 +84,10 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert (await owner.ok("POST", "/memories/search", search))["results"]
         assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
         assert (await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"]))["memory"]
+        seen = (await stranger.ok("GET", "/changes"))["changes"]
+        assert len({change["author"] for change in seen}) == 1
+        assert WORD not in str([change["content"] for change in seen])
+        assert {change["kind"] for change in (await owner.ok("GET", "/changes"))["changes"]} >= {"message", "resource"}
         assert stranger.routes >= ROUTES - {("GET", "/metrics")}
 
 

@@ -83,7 +83,10 @@ async def test_whoever_is_interrupted_finishes_with_a_second_call(
     assert await sound(engine, namespace)
     receipt = await engine.forget.forget(namespace, ANN)
     assert gone + receipt.total == expected.total
-    assert await everything(engine, namespace) == before
+    after = await everything(engine, namespace)
+    assert [row for row in after.pop("changes") if ",forget," not in row] == before.pop("changes")
+    del after["change_counters"], before["change_counters"]
+    assert after == before
 
 
 async def test_a_namespace_is_finished_by_a_second_call(engine: Engine, namespace: str, small_steps: None) -> None:

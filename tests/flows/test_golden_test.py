@@ -26,8 +26,9 @@ def pooling() -> Literal["session"]:
 
 def on(engine: Engine, day: date) -> GoldenTest:
     """The golden test as it would be on some day."""
+    memory = engine.capabilities
     return GoldenTest(
-        engine.database, engine.capabilities.golden, engine.capabilities.insights, engine.cognition, today=lambda: day
+        engine.database, memory.golden, memory.insights, memory.changes, engine.cognition, today=lambda: day
     )
 
 

@@ -23,7 +23,7 @@ on_a_cluster = pytest.mark.skipif(
 )
 
 # With a policy, on the coordinator and on every shard.
-CONTENT = ("sessions", "messages", "passages", "memories", "documents")
+CONTENT = ("sessions", "messages", "passages", "memories", "documents", "changes")
 
 
 async def test_a_server_without_the_extension_is_told_how_to_get_it(server: object, settings: Settings) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from recollect.memory.accounts.access import Keys
 from recollect.memory.accounts.turns import ModelTurns
 from recollect.memory.accounts.usage import Usage
+from recollect.memory.changes import Changes
 from recollect.memory.cognitive.episodes import Episodes
 from recollect.memory.cognitive.golden import Golden
 from recollect.memory.cognitive.graph import Graph
@@ -50,3 +51,4 @@ class Capabilities:
     turns: ModelTurns = field(default_factory=ModelTurns)
     sizes: Sizes = field(default_factory=Sizes)
     records: Records = field(default_factory=Records)
+    changes: Changes = field(default_factory=Changes)

@@ -18,6 +18,7 @@ from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
 from recollect.flows.search.relevance import Floor
 from recollect.identifiers import uuid_at
+from recollect.memory.changes import Change, Changes, Event
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
@@ -122,6 +123,7 @@ class Gateway:
         sessions: Sessions,
         resources: Resources,
         passages: Passages,
+        changes: Changes,
         passage_writer: PassageWriter,
         remember: Remember,
         recall: Recall,
@@ -131,6 +133,7 @@ class Gateway:
         self._sessions = sessions
         self._resources = resources
         self._passages = passages
+        self._changes = changes
         self._passage_writer = passage_writer
         self._remember = remember
         self._recall = recall
@@ -241,6 +244,8 @@ class Gateway:
                 realm=owner.realm,
             )
             await self._passage_writer.add(tx, source, prepared)
+            event: Event = "update" if resource.replaced else "add"
+            await self._changes.record(tx, [Change(event, "resource", item_id)])
         self._passage_writer.committed(owner.namespace, prepared)
         return PutResource(resource, prepared.embedding_status, prepared.degraded)
 

@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import checks, telemetry
+from recollect import checks, origin, telemetry
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid7
+from recollect.memory.changes import Change, Changes
 from recollect.memory.documents import Documents, NewDocument, in_parts
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing, keys_of
-from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, Words
+from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, NewTurn, Words
 from recollect.memory.sessions import Session, SessionOwner, Sessions
+from recollect.origin import Origin
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.failures import Duplicate, Outdated
@@ -62,7 +64,13 @@ class _Analysed:
 
     turn: Turn
     excerpts: tuple[tuple[Excerpt, ...], ...]
+    by: Origin
+    """Kept here, because the turns of several callers are written by one task."""
     refusal: RecollectError | None = None
+
+    def without_messages(self, refusal: RecollectError) -> "_Analysed":
+        """The same turn, refused."""
+        return replace(self, turn=replace(self.turn, messages=()), excerpts=(), refusal=refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +128,15 @@ class Remember:
         log: Log,
         documents: Documents,
         passages: Passages,
-        written: Callable[[], None],
+        changes: Changes,
+        written: Callable[[str], None],
     ) -> None:
         self._database = database
         self._sessions = sessions
         self._log = log
         self._documents = documents
         self._passages = passages
+        self._changes = changes
         self._written = written
         self._known_owners = _KnownOwners()
         self._turns = GroupCommit[_Analysed, list[Message]](self._write_turns)
@@ -153,9 +163,10 @@ class Remember:
             for number, excerpt in await in_steps(numbered):
                 of_message[number].append(excerpt)
             excerpts = list(map(tuple, of_message))
-        messages = await self._turns.submit(namespace, _Analysed(turn, tuple(excerpts)), turn.size())
+        analysed = _Analysed(turn, tuple(excerpts), origin.current())
+        messages = await self._turns.submit(namespace, analysed, turn.size())
         telemetry.messages_stored(len(messages))
-        self._written()
+        self._written(namespace)
         return messages
 
     async def session(
@@ -197,7 +208,8 @@ class Remember:
                 for document_id, at in times.items()
             )
             await self._passages.add(tx, list(sources))
-        self._written()
+            await self._changes.record(tx, [Change("add", "document", str(document_id)) for document_id in times])
+        self._written(namespace)
         return list(new)
 
     async def _add_documents(self, tx: Transaction, new: Mapping[UUID, NewDocument]) -> dict[UUID, datetime]:
@@ -232,8 +244,9 @@ class Remember:
                     document_id, stored_at = added
                     source = Source("document", str(document_id), excerpts, stored_at, metadata=encoded)
                     await self._passages.add(tx, [source])
+                    await self._changes.record(tx, [Change("add", "document", str(document_id))])
             if added:
-                self._written()
+                self._written(namespace)
                 return Remembered(document_id, "created")
         raise Conflict("Another request is deleting the same text: try again")
 
@@ -245,6 +258,7 @@ class Remember:
         if encoded is not None and merged != present:
             await self._documents.set_metadata(tx, document_id, encoded)
             await self._passages.relabel(tx, "document", str(document_id), None, encoded)
+            await self._changes.record(tx, [Change("update", "document", str(document_id))])
 
     async def _write_turns(
         self, namespace: str, analysed: Sequence[_Analysed]
@@ -317,9 +331,9 @@ class Remember:
     async def _append_in_parts(
         self, tx: Transaction, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
-        """Messages first, then their passages a part at a time."""
+        """Messages first, then their passages a part at a time, then what is told of them."""
         bare = [replace(item, excerpts=((),) * len(item.excerpts)) for item in analysed]
-        answers = await self._append(tx, bare, destinations)
+        answers = await self._append(tx, bare, destinations, records_turns=False)
         sources = (
             _source(message, new, excerpts, destinations[message.session_id])
             for item, answer in zip(analysed, answers, strict=True)
@@ -327,10 +341,21 @@ class Remember:
             for message, new, excerpts in zip(answer, item.turn.messages, item.excerpts, strict=True)
         )
         await self._passages.add(tx, await in_steps(sources))
+        turns = (
+            Change.turn("add", item.turn.session_id, answer[0].position, len(answer), item.by)
+            for item, answer in zip(analysed, answers, strict=True)
+            if isinstance(answer, list) and answer
+        )
+        await self._changes.record(tx, list(turns))
         return answers
 
     async def _append(
-        self, db: Statements, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
+        self,
+        db: Statements,
+        analysed: Sequence[_Analysed],
+        destinations: Mapping[str, Destination],
+        *,
+        records_turns: bool = True,
     ) -> list[list[Message] | RecollectError]:
         entries = await in_steps(
             Entry(
@@ -346,9 +371,14 @@ class Remember:
             if (destination := destinations.get(item.turn.session_id)) is not None
             for message, excerpts in zip(item.turn.messages, item.excerpts, strict=True)
         )
+        turns = [
+            NewTurn(destinations[item.turn.session_id], len(item.turn.messages), item.by.author, item.by.door)
+            for item in analysed
+            if records_turns and item.turn.messages and item.turn.session_id in destinations
+        ]
         messages: list[Message] = []
         for start in range(0, len(entries), _WRITTEN_AT_ONCE):
-            messages += await self._log.append(db, entries[start : start + _WRITTEN_AT_ONCE])
+            messages += await self._log.append(db, entries[start : start + _WRITTEN_AT_ONCE], turns)
         stored = iter(messages)
         owners = {each.session_id: SessionOwner(each.user_id, each.realm) for each in destinations.values()}
         self._known_owners.learn(db.namespace, owners)
@@ -398,9 +428,9 @@ def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analyse
                 f"Message {message.id} already exists with other content, role or speaker, or in another session: "
                 "choose another id"
             )
-            return _Analysed(replace(turn, messages=()), (), refusal)
+            return item.without_messages(refusal)
     messages, of_messages = zip(*pairs, strict=True) if pairs else ((), ())
-    return _Analysed(replace(turn, messages=messages), of_messages)
+    return replace(item, turn=replace(turn, messages=messages), excerpts=of_messages)
 
 
 def _with_stored(
@@ -423,12 +453,12 @@ def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID])
     if item.refusal is not None or not turn.messages:
         return item
     if owner is None:
-        return _Analysed(replace(turn, messages=()), (), SessionNotFound.named(turn.session_id))
+        return item.without_messages(SessionNotFound.named(turn.session_id))
     if turn.realm is None:
         return item
     if owner != SessionOwner(turn.owner_if_new or "", turn.realm):
         refusal = SessionTaken(f"Session {turn.session_id} belongs to another user: choose another id")
-        return _Analysed(replace(turn, messages=()), (), refusal)
+        return item.without_messages(refusal)
     messages, excerpts = [], []
     for message, of_message in zip(turn.messages, item.excerpts, strict=True):
         if message.id not in known:
@@ -436,7 +466,7 @@ def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID])
             excerpts.append(of_message)
         if message.id is not None:
             known.add(message.id)
-    return _Analysed(replace(turn, messages=tuple(messages)), tuple(excerpts))
+    return replace(item, turn=replace(turn, messages=tuple(messages)), excerpts=tuple(excerpts))
 
 
 def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], destination: Destination) -> Source:

@@ -25,6 +25,7 @@ class _Sql(Queries, file="documents.sql"):
     restore_documents: Query
     compare_documents: Query
     size_documents: Query
+    shown_documents: Query
 
 
 RECORD = Record(
@@ -35,6 +36,7 @@ RECORD = Record(
     _Sql.restore_documents,
     _Sql.compare_documents,
     size=_Sql.size_documents,
+    shown=_Sql.shown_documents,
     page_size=PAGE_OF_TEXTS,
 )
 

@@ -90,3 +90,9 @@ left join documents stored on stored.namespace = :namespace and stored.id = give
 -- size_documents
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from documents where namespace = :namespace order by created_at desc limit :limit;
+
+-- shown_documents
+-- Some documents as the feed shows them.
+select id::text as item_id, jsonb_build_object('text', left(content, :most::integer)) as content
+from documents
+where namespace = :namespace and id = any(:ids::text[]::uuid[]);

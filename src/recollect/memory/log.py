@@ -1,7 +1,7 @@
 """The log: every message as it was said, append-only, in the order of its session."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -32,6 +32,7 @@ class _Sql(Queries, file="log.sql"):
     restore_messages: Query
     compare_messages: Query
     size_messages: Query
+    of_turns: Query
 
 
 RECORD = Record(
@@ -84,6 +85,33 @@ class Entry(NamedTuple):
     passages: Sequence[Words]
 
 
+class NewTurn(NamedTuple):
+    """Messages that one caller brought, next to each other in a session, and by which door."""
+
+    destination: Destination
+    size: int
+    author: str | None
+    door: str
+
+
+class StoredTurn(NamedTuple):
+    """Where the messages of a turn are."""
+
+    session_id: str
+    first: int
+    size: int
+
+
+class Excerpt(NamedTuple):
+    """A message with the beginning of its text."""
+
+    id: UUID
+    position: int
+    role: str
+    speaker: str | None
+    text: str
+
+
 class Message(NamedTuple):
     """A message as the log holds it; a tuple, because histories make many and a frozen dataclass costs 4 times more."""
 
@@ -111,13 +139,14 @@ class RawFilter:
 class Log:
     """Appends messages and reads them back in order."""
 
-    async def append(self, db: Statements, entries: Sequence[Entry]) -> list[Message]:
+    async def append(self, db: Statements, entries: Sequence[Entry], turns: Sequence[NewTurn]) -> list[Message]:
         """Write messages with their passages, in one round trip: each session gets its own in the order given.
 
-        Raises Outdated, with nothing written, if a session is not as its destination says.
+        The turns that they came in are recorded as changes, in the same order; without turns, the caller does that at
+        the end of its transaction. Raises Outdated, with nothing written, if a session is not as its destination says.
         """
         append = _Sql.append_on_worker if db.on_worker else _Sql.append
-        rows = {row["id"]: row for row in await db.all(append, **_values(entries))}
+        rows = {row["id"]: row for row in await db.all(append, **_values(entries, turns))}
         return [
             Message(
                 row["id"],
@@ -188,13 +217,30 @@ class Log:
         """How many messages some sessions have."""
         return int((await db.one(_Sql.count_in_sessions, session_ids=list(session_ids)))["messages"])
 
+    async def of_turns(
+        self, db: Statements, turns: Sequence[StoredTurn], *, most_messages: int, most_characters: int
+    ) -> list[list[Excerpt]]:
+        """What is left of some turns: the first messages of each, with the beginnings of their texts."""
+        rows = await db.all(
+            _Sql.of_turns,
+            session_ids=[turn.session_id for turn in turns],
+            firsts=[turn.first for turn in turns],
+            sizes=[turn.size for turn in turns],
+            most_messages=most_messages,
+            most_characters=most_characters,
+        )
+        found: list[list[Excerpt]] = [[] for _ in turns]
+        for number, *fields in rows:
+            found[number - 1].append(Excerpt(*fields))
+        return found
+
     async def remove(self, tx: Transaction, message_ids: Sequence[UUID]) -> list[int]:
         """Delete messages for good; returns the numbers of those that there were."""
         return [row["seq"] for row in await tx.all(_Sql.remove, message_ids=list(message_ids))]
 
 
-def _values(entries: Sequence[Entry]) -> dict[str, object]:
-    """Columns of sessions, messages and passages; a row names its session or its message by number, from 1."""
+def _values(entries: Sequence[Entry], turns: Sequence[NewTurn]) -> dict[str, object]:
+    """Columns of sessions, messages, passages and turns; a row names its session or its message by number, from 1."""
     sizes: dict[Destination, int] = {}
     places = []
     for entry in entries:
@@ -217,7 +263,25 @@ def _values(entries: Sequence[Entry]) -> dict[str, object]:
         "contents": [message.content for message in messages],
         "metadatas": [message.metadata for message in messages],
         "times": [message.at for message in messages],
-    } | _passage_values(entries)
+        **_passage_values(entries),
+        **_turn_values(turns, numbers),
+    }
+
+
+def _turn_values(turns: Sequence[NewTurn], numbers: Mapping[Destination, int]) -> dict[str, object]:
+    ends: dict[Destination, int] = {}
+    places = []
+    for turn in turns:
+        place = ends.get(turn.destination, 0)
+        places.append(place)
+        ends[turn.destination] = place + turn.size
+    return {
+        "turn_sessions": [numbers[turn.destination] for turn in turns],
+        "turn_places": places,
+        "turn_sizes": [turn.size for turn in turns],
+        "turn_authors": [turn.author for turn in turns],
+        "turn_doors": [turn.door for turn in turns],
+    }
 
 
 def _passage_values(entries: Sequence[Entry]) -> dict[str, object]:

@@ -1,5 +1,5 @@
 -- append
--- Messages and their passages, behind those that their sessions have; the function is in migration 23.
+-- Messages and their passages, behind those that their sessions have; the function is in migration 26.
 select id, seq, position, created_at
 from append_messages(
     :namespace,
@@ -8,7 +8,8 @@ from append_messages(
     :ids::uuid[], :message_sessions::integer[], :message_places::bigint[], :roles::text[], :speakers::text[],
     :contents::text[], :metadatas::text[], :times::timestamptz[],
     :passage_messages::integer[], :passage_parts::integer[], :passage_texts::text[], :passage_keys::bigint[],
-    :passage_key_ends::integer[], :passage_weights::text[]
+    :passage_key_ends::integer[], :passage_weights::text[],
+    :turn_sessions::integer[], :turn_places::bigint[], :turn_sizes::bigint[], :turn_authors::text[], :turn_doors::text[]
 );
 
 -- append_on_worker
@@ -21,7 +22,8 @@ from append_messages_on_worker(
     :ids::uuid[], :message_sessions::integer[], :message_places::bigint[], :roles::text[], :speakers::text[],
     :contents::text[], :metadatas::text[], :times::timestamptz[],
     :passage_messages::integer[], :passage_parts::integer[], :passage_texts::text[], :passage_keys::bigint[],
-    :passage_key_ends::integer[], :passage_weights::text[]
+    :passage_key_ends::integer[], :passage_weights::text[],
+    :turn_sessions::integer[], :turn_places::bigint[], :turn_sizes::bigint[], :turn_authors::text[], :turn_doors::text[]
 );
 
 -- recent
@@ -145,3 +147,14 @@ left join messages stored on stored.namespace = :namespace and stored.id = given
 -- size_messages
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from messages where namespace = :namespace order by created_at limit :limit;
+
+-- of_turns
+-- Messages of some turns, the first few of each, with their texts cut.
+select t.number, m.id, m.position, m.role, m.speaker, left(m.content, :most_characters::integer) as text
+from unnest(:session_ids::text[], :firsts::bigint[], :sizes::bigint[]) with ordinality
+    as t (session_id, first, size, number)
+join messages m on m.namespace = :namespace
+    and m.session_id = t.session_id
+    and m.position >= t.first
+    and m.position < t.first + least(t.size, :most_messages::bigint)
+order by t.number, m.position;

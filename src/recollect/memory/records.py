@@ -5,8 +5,9 @@ JSON, and comes in through the same door, so that a column that is added later i
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
@@ -33,6 +34,8 @@ LEFT_OUT = {
     "embedding_models": "the target database chooses its own embedding model",
     "working_state": "a row to lock, made when it is needed",
     "api_keys": "keys are not transferred",
+    "changes": "they tell what happened in this database",
+    "change_counters": "they count the changes of this database",
     "usage": "usage belongs to this database",
     "usage_days": "usage belongs to this database",
     "model_turns": "rate-limit state is transient",
@@ -55,6 +58,13 @@ class Records:
             if len(rows) < kind.page_size:
                 return
             place = dict(zip(behind, tuple(rows[-1])[1:], strict=True))
+
+    async def shown(self, db: Statements, kind: Record, ids: Collection[str], most: int) -> dict[str, Any]:
+        """Those of some records that exist, by id, as the feed shows them; texts have so many characters at most."""
+        if kind.shown is None:
+            return {}
+        rows = await db.all(kind.shown, ids=list(ids), most=most)
+        return {row["item_id"]: row["content"] for row in rows}
 
     async def restore(self, tx: Transaction, kind: Record, records: Sequence[str]) -> dict[tuple[str, ...], Outcome]:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""

@@ -21,6 +21,7 @@ class _Sql(Queries, file="resources.sql"):
     restore_resources: Query
     compare_resources: Query
     size_resources: Query
+    shown_resources: Query
 
 
 RECORD = Record(
@@ -31,6 +32,7 @@ RECORD = Record(
     _Sql.restore_resources,
     _Sql.compare_resources,
     size=_Sql.size_resources,
+    shown=_Sql.shown_resources,
     page_size=PAGE_OF_TEXTS,
 )
 

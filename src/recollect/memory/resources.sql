@@ -46,3 +46,12 @@ left join resources stored on stored.namespace = :namespace and stored.id = give
 -- size_resources
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from resources where namespace = :namespace order by id limit :limit;
+
+-- shown_resources
+-- Some resources as the feed shows them.
+select id::text as item_id,
+       jsonb_build_object(
+           'text', left(content, :most::integer), 'user_id', user_id, 'uri', uri, 'title', left(title, :most)
+       ) as content
+from resources
+where namespace = :namespace and id = any(:ids::text[]::uuid[]);

@@ -118,9 +118,9 @@ class Sessions:
         """The ids of some sessions of a user, or of all."""
         return [row["id"] for row in await db.all(_Sql.some_of_user, user_id=user_id, limit=limit)]
 
-    async def remove(self, tx: Transaction, session_ids: Sequence[str]) -> int:
-        """Delete sessions; returns how many there were."""
-        return len(await tx.all(_Sql.remove, session_ids=list(session_ids)))
+    async def remove(self, tx: Transaction, session_ids: Sequence[str]) -> list[str]:
+        """Delete sessions; returns those that there were."""
+        return [row["id"] for row in await tx.all(_Sql.remove, session_ids=list(session_ids))]
 
     async def _then(
         self,

@@ -7,7 +7,13 @@ security definer
 set search_path = pg_catalog
 as $$ select lock_shard_metadata(5, array[shard]) $$;
 
--- append_messages of migration 23 on a cluster, outside a transaction: it runs whole on the worker of its namespace and
+-- The one that recorded no changes: a name may stand for one function only.
+drop function if exists append_messages_on_worker(
+    text, text[], text[], text[], bigint[], boolean[], uuid[], integer[], bigint[], text[], text[], text[], text[],
+    timestamptz[], integer[], integer[], text[], bigint[], integer[], text[]
+);
+
+-- append_messages of migration 26 on a cluster, outside a transaction: it runs whole on the worker of its namespace and
 -- writes to the shards there by their names. Through the distributed tables, Citus would plan each statement for the whole
 -- cluster, and copy rows that come from arrays to a file first, which took twice as long. Everything after the sessions
 -- is one statement, since one that names a shard is planned at each call.
@@ -31,7 +37,12 @@ create or replace function append_messages_on_worker(
     passage_texts text[],
     passage_keys bigint[],
     passage_key_ends integer[],
-    passage_weights text[]
+    passage_weights text[],
+    turn_sessions integer[],
+    turn_places bigint[],
+    turn_sizes bigint[],
+    turn_authors text[],
+    turn_doors text[]
 )
 returns table (id uuid, seq bigint, "position" bigint, created_at timestamptz)
 language plpgsql
@@ -45,9 +56,10 @@ declare
     own_shard bigint := get_shard_id_for_distribution_column('messages', in_namespace);
     message_seqs bigint[];
     passage_ids bigint[];
+    last_change bigint;
     shards text[] := array(
         select shard_name(t.name, get_shard_id_for_distribution_column(t.name, in_namespace))
-        from unnest('{sessions, messages, passages, passage_words, passage_queue}'::regclass[])
+        from unnest('{sessions, messages, passages, passage_words, passage_queue, change_counters, changes}'::regclass[])
             with ordinality as t (name, number)
         order by t.number
     );
@@ -136,5 +148,27 @@ begin
     using in_namespace, message_ids, message_sessions, message_places, roles, speakers, contents, metadatas,
         session_ids, firsts, moments, times, message_seqs, passage_ids, session_owners, session_realms,
         passage_messages, passage_parts, passage_texts, passage_keys, passage_key_ends, passage_weights;
+
+    -- The last lock that is taken, see record_changes.
+    if cardinality(turn_sessions) > 0 then
+        execute format(
+            'insert into %1$s as c (namespace, last) values ($1, $2) '
+            || 'on conflict (namespace) do update set last = c.last + excluded.last returning last',
+            shards[6]
+        )
+        into last_change
+        using in_namespace, cardinality(turn_sessions);
+        execute format(
+            $statement$
+            insert into %1$s (namespace, number, event, kind, item_id, author, door, detail)
+            select $1, $2 - cardinality($3) + t.number, 'add', 'message', $4[t.session], t.author, t.door,
+                   jsonb_build_object('first', $5[t.session] + t.place, 'count', t.size)
+            from unnest($3, $6, $7, $8, $9) with ordinality as t (session, place, size, author, door, number)
+            $statement$,
+            shards[7]
+        )
+        using in_namespace, last_change, turn_sessions, session_ids, firsts, turn_places, turn_sizes, turn_authors,
+            turn_doors;
+    end if;
 end
 $$;

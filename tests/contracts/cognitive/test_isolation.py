@@ -25,6 +25,8 @@ RESOURCES = (
     "memory://l0-raw",
     f"memory://l0-raw?session_id={WORD}",
     "memory://stale-memory",
+    "memory://changes",
+    "memory://changes?since=0&limit=500",
 )
 
 
@@ -93,7 +95,9 @@ def test_the_matrix_asks_every_tool_and_resource() -> None:
     asked = {name for code in (fill, check_that_nothing_is_seen) for name in code.__code__.co_consts}
     tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
-    assert {memory.uri for memory in resources.RESOURCES} <= {uri.partition("?")[0] for uri in RESOURCES}
+    assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
+        uri.partition("?")[0] for uri in RESOURCES
+    }
 
 
 async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:

@@ -8,6 +8,7 @@ recollect memories history "$memory"
 recollect memories undo "$memory" 2> refused && exit 1
 recollect forget "memory:$memory" --yes 2> progress
 recollect index --wait
+recollect watch --once | grep -q forget
 recollect keys create 2> told
 recollect keys revoke "$(recollect keys list 2> told | cut -d ' ' -f 1)" 2> told
 printf '{"query": "ferry times", "expect": []}\n' > golden.jsonl

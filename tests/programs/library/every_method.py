@@ -23,6 +23,7 @@ async def main() -> None:
     await memory.flush()
     assert (await memory.recall("When does the boat go?")).memories
     assert [line async for line in memory.export()]
+    assert (await memory.changes(limit=1)).next == 1
     await memory.forget(session_id=session)
     await memory.close()
 

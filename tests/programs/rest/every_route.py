@@ -36,4 +36,7 @@ assert ask("GET", "/ltm/memories/{memory_id}/history", **MEMORY)
 assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
 assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
 assert ask("POST", "/recall", {"query": "When does the ferry leave?", "min_relevance": "default", "explain": True})
+assert ask("GET", "/changes")["changes"]
+with client.stream("GET", "/changes", headers={"Accept": "text/event-stream"}) as events:
+    assert next(events.iter_lines()).startswith("id: ")
 assert "recollect" in ask("GET", "/metrics")

@@ -10,6 +10,7 @@ import click
 
 from recollect import __version__
 from recollect.doors.cli.recall_options import recall_options
+from recollect.doors.cli.watch_command import watch
 from recollect.errors import Invalid, RecollectError
 
 EXIT_FAILED = 1
@@ -155,6 +156,9 @@ def forget(item_id: str | None, **options: Any) -> None:
     from recollect.doors.cli.memories.forget import run
 
     run(item_id, **options)
+
+
+cli.add_command(watch)
 
 
 @cli.command()
@@ -419,7 +423,8 @@ def migrate(distribute: bool, shards: int | None) -> None:
 def export(file: Path, namespace: str | None, user: str | None, force: bool) -> None:
     """Export a namespace, or one user in it, to FILE or standard output as JSON Lines.
 
-    The same state produces the same bytes. Keys, usage and derived data (passages, embeddings) are not exported.
+    The same state produces the same bytes. Keys, usage, the feed of changes and derived data (passages, embeddings)
+    are not exported.
     """
     from recollect.doors.cli.memories import export
 

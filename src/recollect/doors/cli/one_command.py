@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from recollect import checks, logs
+from recollect import checks, logs, origin
 from recollect import settings as environment
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
@@ -94,7 +94,7 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
     """
     settings = environment.load()
-    with told(settings):
+    with told(settings), origin.acting("cli"):
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:
             yield engine

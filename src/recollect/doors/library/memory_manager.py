@@ -15,11 +15,13 @@ from pydantic import TypeAdapter
 
 from recollect import checks, models, tasks
 from recollect import settings as environment
+from recollect.doors.changes import ChangesPage
 from recollect.doors.library import new_items, spans
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
 from recollect.doors.recalls import Asked
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.flows.feed import DEFAULT_LIMIT
 from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.remember import ANONYMOUS, Turn
@@ -346,6 +348,18 @@ class MemoryManager:
             receipt = await step(self._scope(engine), target, twins=twins)
             spans.annotate(span, {"result_count": receipt.total})
             return receipt
+
+    async def changes(self, since: int = 0, *, limit: int = DEFAULT_LIMIT) -> ChangesPage:
+        """What happened to memories behind the change with the number `since`, oldest first.
+
+        Go on with `next` of the page. An empty page means that nothing has happened since.
+        """
+        with _call("changes") as span:
+            spans.annotate(span, {"limit": limit})
+            engine = await self._engine()
+            page = await engine.feed.page(self._scope(engine), since, limit)
+            spans.annotate(span, {"result_count": len(page.entries)})
+            return ChangesPage.of(page)
 
     async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
         """Everything that is stored, or everything of one user, as lines of JSON for `recollect import`.

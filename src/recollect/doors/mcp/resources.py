@@ -1,4 +1,4 @@
-"""The five `memory://` resources of the cognitive-memory contract, with all of their parameters."""
+"""The five `memory://` resources of the cognitive-memory contract and one of ours, with all of their parameters."""
 
 import json
 import logging
@@ -14,11 +14,14 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recollect import checks
+from recollect.checks import LARGEST_ID
 from recollect.doors.caller import Caller
+from recollect.doors.changes import Change, ChangesPage
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
 from recollect.doors.mcp.tool import meta
 from recollect.errors import Invalid, RecollectError
+from recollect.flows import feed
 from recollect.flows.cognitive import cognition
 from recollect.flows.results import Results
 from recollect.memory.cognitive import insights
@@ -87,6 +90,13 @@ class StaleParameters(Parameters):
     importance_min: Share | None = None
     limit: Listed = 50
     as_of: str | None = None
+
+
+class ChangeParameters(Parameters):
+    """The number of the last change that the reader has."""
+
+    since: Annotated[int, Field(ge=0, le=LARGEST_ID)] = 0
+    limit: Annotated[int, Field(ge=1, le=feed.MAX_LIMIT)] = feed.DEFAULT_LIMIT
 
 
 class Content(BaseModel):
@@ -161,6 +171,8 @@ class MemoryResource:
     description: str
     parameters: type[Parameters]
     contents: Reader
+    kinds: frozenset[str] | None
+    """The kinds of the feed that it shows, for those who subscribe to it; None for all."""
 
     def plain(self) -> Resource:
         """As `resources/list` shows it."""
@@ -217,6 +229,10 @@ def refused(uri: str, resource: str, refusal: errors.Refusal) -> MCPError:
     told = errors.Refusal(errors.NOT_FOUND, refusal.details) if is_wrong else refusal
     data = {"uri": uri, **errors.error_object(resource, told)}
     return MCPError(INVALID_PARAMS if is_wrong else INTERNAL_ERROR, told.details, data)
+
+
+async def _changes(caller: Caller, wanted: ChangeParameters) -> list[Change]:
+    return ChangesPage.of(await caller.engine.feed.page(caller.namespace, wanted.since, wanted.limit)).changes
 
 
 async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insight]:
@@ -351,6 +367,7 @@ RESOURCES = (
         "Query L2 Insights database with search and filtering capabilities",
         InsightParameters,
         _insights,
+        frozenset({"insight"}),
     ),
     MemoryResource(
         "memory://working-memory",
@@ -358,6 +375,7 @@ RESOURCES = (
         "Access current Working Memory state (10 items max, LRU + importance)",
         WorkingParameters,
         _working,
+        frozenset({"working"}),
     ),
     MemoryResource(
         "memory://episode-memory",
@@ -365,6 +383,7 @@ RESOURCES = (
         "Retrieve Episode Memory with similarity-based search for related past experiences",
         EpisodeParameters,
         _episodes,
+        frozenset({"episode"}),
     ),
     MemoryResource(
         "memory://l0-raw",
@@ -372,6 +391,7 @@ RESOURCES = (
         "Access raw dialogue transcripts by session or date range",
         RawParameters,
         _raw,
+        frozenset({"message", "session"}),
     ),
     MemoryResource(
         "memory://stale-memory",
@@ -379,5 +399,15 @@ RESOURCES = (
         "Access archived Working Memory items (evicted items preserved for audit)",
         StaleParameters,
         _stale,
+        frozenset({"working", "stale"}),
     ),
+)
+
+CHANGES = MemoryResource(
+    "memory://changes",
+    "Changes",
+    "What happened to memories, in order: pass the number of the last change you have as since",
+    ChangeParameters,
+    _changes,
+    None,
 )

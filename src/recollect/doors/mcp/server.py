@@ -9,7 +9,16 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import SubscriptionBus
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import INVALID_REQUEST, ErrorData, InputRequiredResult, Resource, ResourceTemplate
+from mcp.types import (
+    INVALID_REQUEST,
+    ErrorData,
+    InputRequiredResult,
+    Resource,
+    ResourceTemplate,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
+)
 from pydantic import AnyUrl
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -23,6 +32,7 @@ from recollect.doors.caller import Caller, caller_of
 from recollect.doors.mcp import envelope, errors, lines, resources, spans, toolsets
 from recollect.doors.mcp.route import PATH
 from recollect.doors.mcp.stdio import AnsweredLines
+from recollect.doors.mcp.subscriptions import Subscriptions
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
 from recollect.errors import Invalid
@@ -50,9 +60,10 @@ class RecollectServer(MCPServer[Any]):
         *,
         subscriptions: SubscriptionBus | Literal[False] | None = False,
     ) -> None:
-        """What we offer never changes while a server runs, so that by default there is nothing to subscribe to."""
+        """By default, clients subscribe to changes of memory; what we offer never changes while a server runs."""
         self._engine = engine
-        self._memories = resources.RESOURCES if toolsets.COGNITIVE in names else ()
+        self._memories = (*(resources.RESOURCES if toolsets.COGNITIVE in names else ()), resources.CHANGES)
+        self._subscriptions_to_memory = Subscriptions(self._memories, self._caller)
         super().__init__(
             "recollect",
             title="Recollect",
@@ -62,6 +73,10 @@ class RecollectServer(MCPServer[Any]):
             tools=bound(toolsets.definitions(names), self._caller),
             subscriptions=subscriptions,
         )
+        if subscriptions is False:
+            self._lowlevel_server.add_request_handler(
+                "subscriptions/listen", SubscriptionsListenRequestParams, self._subscriptions_to_memory.listen
+            )
         tools = [tool.function.__name__ for tool in toolsets.definitions(names)]
         self.middleware[:0] = [spans.Spans(tools), lines.Lines(tools, self._caller)]
 
@@ -82,7 +97,7 @@ class RecollectServer(MCPServer[Any]):
         for memory in self._memories:
             if memory.uri == address and context is not None:
                 return [await memory.read(self._caller(context.request_context.request), str(uri), query)]
-        if self._memories and address.startswith(resources.SCHEME):
+        if address.startswith(resources.SCHEME):
             known = ", ".join(memory.uri for memory in self._memories)
             missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: available resources are {known}")
             raise resources.refused(str(uri), address, missing)
@@ -92,7 +107,14 @@ class RecollectServer(MCPServer[Any]):
         """Serve standard input and output until the client closes its end."""
         async with stdio_server() as (lines, answers):
             messages: Any = AnsweredLines(lines, answers)
-            await self._lowlevel_server.run(messages, answers, self._lowlevel_server.create_initialization_options())
+            server, memory = self._lowlevel_server, self._subscriptions_to_memory
+            # Over HTTP, clients of earlier revisions have no session in which they could be told.
+            server.add_request_handler("resources/subscribe", SubscribeRequestParams, memory.subscribe)
+            server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, memory.unsubscribe)
+            try:
+                await server.run(messages, answers, server.create_initialization_options())
+            finally:
+                await memory.close()
 
     def _caller(self, http_request: Any) -> Caller:
         return caller_of(self._engine, http_request)

@@ -14,6 +14,7 @@ from recollect.flows.results import Results
 from recollect.flows.search.fusion import Weights, fuse
 from recollect.flows.search.item_search import ItemSearch
 from recollect.language.content import density, likeness
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.episodes import Episode, Episodes, SimilarEpisode
 from recollect.memory.cognitive.insights import Insight, Insights
 from recollect.memory.cognitive.working import REASONS, StaleItem, Working, WorkingItem, WorkingUpdate
@@ -110,6 +111,7 @@ class Cognition:
         insights: Insights,
         working: Working,
         episodes: Episodes,
+        changes: Changes,
         passage_writer: PassageWriter,
         items: ItemSearch,
         low_fidelity: float,
@@ -120,6 +122,7 @@ class Cognition:
         self._insights = insights
         self._working = working
         self._episodes = episodes
+        self._changes = changes
         self._passage_writer = passage_writer
         self._items = items
         self._low_fidelity = low_fidelity
@@ -178,6 +181,7 @@ class Cognition:
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
             source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at)
             await self._passage_writer.add(tx, source, prepared)
+            await self._changes.record(tx, [Change("add", "insight", str(insight.id))])
         self._passage_writer.committed(namespace, prepared)
         grounded = insight.metadata.get("grounding", 1.0)
         warnings = (
@@ -247,7 +251,9 @@ class Cognition:
         if importance is not None:
             checks.number_between(importance, 0.0, 1.0, "importance")
         async with self._database.transaction(namespace) as tx:
-            return await self._working.update(tx, content, importance)
+            update = await self._working.update(tx, content, importance)
+            await self._changes.record(tx, _changes(update))
+        return update
 
     async def archive(self, namespace: str, item_id: int) -> int:
         """Take one item out of working memory; returns its id in the archive."""
@@ -257,6 +263,8 @@ class Cognition:
         if 0 < item_id <= checks.LARGEST_ID:
             async with self._database.transaction(namespace) as tx:
                 archived = await self._working.archive(tx, item_id)
+                if archived is not None:
+                    await self._changes.record(tx, [_left(item_id, archived)])
         if archived is None:
             raise NotFound(f"Working memory has no item {item_id}")
         return archived
@@ -300,6 +308,7 @@ class Cognition:
             episode = await self._episodes.add(tx, query, reward, reflection)
             source = Source("episode", str(episode.id), prepared.excerpts, episode.created_at, metadata=lesson)
             await self._passage_writer.add(tx, source, prepared)
+            await self._changes.record(tx, [Change("add", "episode", str(episode.id))])
         self._passage_writer.committed(namespace, prepared)
         return RecordedEpisode(episode, prepared.embedding_status, prepared.degraded)
 
@@ -372,6 +381,18 @@ class Cognition:
             found = await self._log.by_seq(db, [source for source in ids if 0 < source <= checks.LARGEST_ID])
         _refuse_unknown(ids, found)
         return {source: found[source] for source in ids}
+
+
+def _changes(update: WorkingUpdate) -> list[Change]:
+    """What an update has done to working memory."""
+    changes = [Change("update" if update.refreshed else "add", "working", str(update.added_id))]
+    if update.evicted_id is not None:
+        changes.append(_left(update.evicted_id, update.archived_id))
+    return changes
+
+
+def _left(item_id: int, archived_id: int | None) -> Change:
+    return Change("delete", "working", str(item_id), {"stale_id": archived_id})
 
 
 def _warning(value: float, least: float, sentence: str) -> tuple[str, ...]:

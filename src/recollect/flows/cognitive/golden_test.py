@@ -1,7 +1,7 @@
 """The golden test: precision at 5 of hybrid search on queries whose answers are known, day by day, and its drift."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -11,6 +11,7 @@ from recollect.flows.cognitive.cognition import Cognition
 from recollect.flows.cognitive.drift import RANKS, SetChanges, compare, precision
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.language.lengths import LENGTHS, Length, length_of
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.golden import Golden, GoldenQuery, GoldenRun, PutQuery, QueryResult
 from recollect.memory.cognitive.insights import Insights
 from recollect.storage.database import Database
@@ -72,12 +73,14 @@ class GoldenTest:
         database: Database,
         golden: Golden,
         insights: Insights,
+        changes: Changes,
         cognition: Cognition,
         today: Callable[[], date] = utc_today,
     ) -> None:
         self._database = database
         self._golden = golden
         self._insights = insights
+        self._changes = changes
         self._cognition = cognition
         self._today = today
 
@@ -109,6 +112,7 @@ class GoldenTest:
             added = [await self._golden.put(tx, query, expected) for query, expected in checked]
             if await self._golden.count(tx) > MAX_QUERIES:
                 raise LimitReached(_too_many())
+            await self._changes.record(tx, list(_changes(added)))
         return added
 
     async def queries(self, namespace: str) -> list[GoldenQuery]:
@@ -120,6 +124,7 @@ class GoldenTest:
         """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""
         async with self._database.transaction(namespace) as tx:
             await self._golden.remove(tx, query_id)
+            await self._changes.record(tx, [Change("delete", "golden", str(query_id))])
 
     async def run(self, namespace: str, *, new_baseline: bool = False) -> GoldenReport:
         """Search for every query that expects something, and hold what it finds to its baseline.
@@ -174,6 +179,13 @@ class GoldenTest:
             raise NotSearched(_not_recorded(found.degraded))
         ids = [result.insight.id for result in found.results]
         return QueryResult(query.id, length_of(query.query), len(set(ids) & set(query.expected_ids)), ids)
+
+
+def _changes(put: Sequence[PutQuery]) -> Iterator[Change]:
+    """What adding queries has changed; a query may be there twice."""
+    for query in put:
+        if query.change != "unchanged":
+            yield Change("add" if query.change == "added" else "update", "golden", str(query.id))
 
 
 def _not_recorded(degraded: str) -> str:

@@ -11,12 +11,14 @@ from typing import Any
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.shortest_paths import shortest_paths
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Direction, End, Graph, GraphView, Neighbor, Node
 from recollect.storage.database import Database, Statements
 
 MAX_DEPTH = 5
 MAX_PATH_DEPTH = 10
 MAX_WALK_SECONDS = 10.0
+DEFAULT_WEIGHT = 1.0
 
 # Five steps reach nearly everything: more neighbours than this are counted, not listed, and not walked on from.
 MAX_NEIGHBORS = 1000
@@ -93,9 +95,10 @@ class Paths:
 class GraphMemory:
     """Writes in one transaction; walks both ways along edges, one statement a level, within a limit of time."""
 
-    def __init__(self, database: Database, graph: Graph) -> None:
+    def __init__(self, database: Database, graph: Graph, changes: Changes) -> None:
         self._database = database
         self._graph = graph
+        self._changes = changes
 
     async def add_node(
         self,
@@ -114,7 +117,9 @@ class GraphMemory:
         async with self._database.transaction(namespace) as tx:
             if vector_id is not None and not await self._graph.has_insight(tx, vector_id):
                 raise NotFound(f"vector_id {vector_id} is not the id of an insight: store the insight first")
-            return await self._graph.add_node(tx, name, label, encoded, vector_id)
+            node = await self._graph.add_node(tx, name, label, encoded, vector_id)
+            await self._changes.record(tx, [Change("add" if node.created else "update", "node", str(node.id))])
+        return node
 
     async def add_edge(
         self,
@@ -151,7 +156,16 @@ class GraphMemory:
             if unlabelled := {name: label for name, label in labels.items() if label and not ends[name].labelled}:
                 await self._graph.label_ends(tx, unlabelled)
             source, target = ends[source_name].id, ends[target_name].id
-            edge_id, stored = await self._graph.put_edge(tx, source, target, relation, weight, encoded)
+            given = DEFAULT_WEIGHT if weight is None else weight
+            new = await self._graph.create_edge(tx, source, target, relation, given, encoded)
+            if new is None:
+                edge_id, stored = await self._graph.put_edge(tx, source, target, relation, weight, encoded)
+            else:
+                edge_id, stored = new, given
+            changes = [Change("add", "node", str(ends[name].id)) for name in labels if name in created]
+            changes += [Change("update", "node", str(ends[name].id)) for name in unlabelled]
+            changes.append(Change("update" if new is None else "add", "edge", str(edge_id)))
+            await self._changes.record(tx, changes)
         return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
 
     async def neighbors(

@@ -8,6 +8,7 @@ from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.agreement import RELEVANT_ABOVE
 from recollect.flows.cognitive.golden_test import MAX_EXPECTED
 from recollect.language.letters import fold
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.golden import Golden, GoldenQuery
 from recollect.memory.cognitive.insights import Insights
 from recollect.memory.cognitive.judging import JudgeScore, Judging
@@ -35,11 +36,14 @@ class Accepted:
 class GroundTruth:
     """Turns judgements into expectations."""
 
-    def __init__(self, database: Database, golden: Golden, judging: Judging, insights: Insights) -> None:
+    def __init__(
+        self, database: Database, golden: Golden, judging: Judging, insights: Insights, changes: Changes
+    ) -> None:
         self._database = database
         self._golden = golden
         self._judging = judging
         self._insights = insights
+        self._changes = changes
 
     async def accept(self, namespace: str, query_id: int) -> Accepted:
         """Let a golden query expect the insights that both judges found relevant, beside what it expects already.
@@ -65,6 +69,8 @@ class GroundTruth:
                     f"Query {query_id} would expect {len(expected)} insights, more than the limit of {MAX_EXPECTED}"
                 )
             await self._golden.expect(tx, query_id, expected)
+            if added:
+                await self._changes.record(tx, [Change("update", "golden", str(query_id))])
         return Accepted(
             replace(query, expected_ids=expected),
             added,

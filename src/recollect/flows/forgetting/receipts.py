@@ -45,10 +45,15 @@ class Tally:
         self._insights_left.difference_update(gone)
         return gone
 
+    @property
+    def total(self) -> int:
+        """How many rows there are by now."""
+        return self._rows.total()
+
     def tell(self) -> None:
         """Say how many rows there are by now; to be called after a commit."""
         if self._progress is not None:
-            self._progress(self._rows.total())
+            self._progress(self.total)
 
     def receipt(self, what: str) -> Receipt:
         """The receipt, in the order of the alphabet."""

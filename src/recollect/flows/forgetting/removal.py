@@ -1,12 +1,15 @@
 """Removal: deletes items with everything derived from them, in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.conversations import MESSAGE_ITEM
 from recollect.flows.kinds.kind import Ids, Item
+from recollect.memory.changes import Change
+from recollect.memory.log import Message
 from recollect.storage.database import Transaction
 
 # Items that are read, or leave in one transaction: it takes well under a second.
@@ -28,33 +31,59 @@ class Removal:
         key = item.id.parse(item_id)
         if key is None:
             return
+        before = tally.total
+        places: dict[UUID, Message] = {}
         if item is MESSAGE_ITEM:
             # A summary that stands for the message, too, would go on telling it: its window begins anew.
             tally.add("summaries", await self._capabilities.windows.reopen(tx, key))
-        await self.items(tx, item, [key], tally)
+            places = await self._capabilities.log.by_ids(tx, [key])
+        gone = await self._remove(tx, item, [key], tally)
+        for message in places.values():
+            await self._capabilities.changes.erase_turn(tx, message.session_id, message.position)
+        if tally.total > before:
+            await self._record(tx, gone)
 
     async def items(self, tx: Transaction, item: Item, ids: Ids, tally: Tally) -> None:
-        """Items of one kind, with what goes along with them."""
+        """Items of one kind that are there, with what goes along with them."""
+        await self._record(tx, await self._remove(tx, item, ids, tally))
+
+    async def _remove(self, tx: Transaction, item: Item, ids: Ids, tally: Tally) -> dict[str, Ids]:
+        """Returns all that goes, by kind."""
         others = await item.remove(self._capabilities, tx, ids, tally)
+        gone = {item.name: ids, **(others or {})}
         indexed = registry.indexed()
         passages = [
             passage_id
-            for kind, item_ids in {item.name: ids, **(others or {})}.items()
+            for kind, item_ids in gone.items()
             if kind in indexed
             for passage_id in await self._capabilities.passages.of_items(tx, kind, list(map(str, item_ids)))
         ]
         if passages:
             await self._capabilities.passages.remove(tx, passages)
         tally.add("passages", len(passages))
+        return gone
+
+    async def _record(self, tx: Transaction, gone: Mapping[str, Ids]) -> None:
+        """Nothing is left of what happened to items but that they are forgotten."""
+        for kind, ids in gone.items():
+            if ids:
+                await self._capabilities.changes.erase(tx, kind, list(map(str, ids)))
+        forgotten = [Change("forget", kind, str(item_id)) for kind, ids in gone.items() for item_id in ids]
+        await self._capabilities.changes.record(tx, forgotten)
 
     async def next_messages(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> bool:
         """As many messages of some sessions as go at once; True if there were none left."""
         messages = await self._capabilities.log.in_sessions(tx, session_ids, ITEMS_AT_ONCE)
         if messages:
-            await self.items(tx, MESSAGE_ITEM, messages, tally)
+            # That the messages are gone is told of their session, when it goes.
+            gone = await self._remove(tx, MESSAGE_ITEM, messages, tally)
+            await self._record(tx, {kind: ids for kind, ids in gone.items() if kind != MESSAGE_ITEM.name})
         return not messages
 
     async def sessions(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> None:
         """Sessions in which nothing is said any more, and what summed them up."""
         tally.add("summaries", await self._capabilities.windows.remove_summaries(tx, session_ids))
-        tally.add("sessions", await self._capabilities.sessions.remove(tx, session_ids))
+        gone = await self._capabilities.sessions.remove(tx, session_ids)
+        tally.add("sessions", len(gone))
+        await self._capabilities.changes.erase(tx, MESSAGE_ITEM.name, session_ids)
+        await self._record(tx, {"session": gone})

@@ -60,7 +60,7 @@ class PassageWriter:
         self,
         passages: Passages,
         namespace_models: NamespaceModels,
-        written: Callable[[], None],
+        written: Callable[[str], None],
         indexed: Callable[[str], None],
     ) -> None:
         self._passages = passages
@@ -104,7 +104,7 @@ class PassageWriter:
             telemetry.passages_indexed(len(prepared.embedded.vectors))
             self._indexed(namespace)
         else:
-            self._written()
+            self._written(namespace)
 
 
 def _cosine(ours: Sequence[Vector], theirs: Sequence[Vector]) -> float:

@@ -1,12 +1,13 @@
 """Insights, working memory with what left it, episodes and the graph."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from recollect import checks
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
-from recollect.flows.kinds.kind import NUMBERS, Ids, Item, Kind, SessionOwners, as_json
+from recollect.flows.kinds.kind import NUMBERS, Ids, Item, Kind, SessionOwners, as_json, in_feed
 from recollect.flows.kinds.rules import Fields
 from recollect.memory.cognitive import episodes, graph, insights, working
 from recollect.memory.index.passages import Source, analyse
@@ -51,14 +52,17 @@ async def remove_episodes(memory: Capabilities, tx: Transaction, ids: Ids, tally
     tally.add("episodes", sum([await memory.episodes.remove(tx, item_id) for item_id in ids]))
 
 
-async def remove_nodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
+async def remove_nodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> Mapping[str, Ids]:
     """Nodes, the edges at them, and what both were before."""
+    gone: list[int] = []
     for item_id in ids:
         removed = await memory.graph.remove(tx, item_id)
         tally.add("graph_nodes", removed.nodes)
         tally.add("graph_node_versions", removed.node_versions)
-        tally.add("graph_edges", removed.edges)
+        tally.add("graph_edges", len(removed.edges))
         tally.add("graph_edge_versions", removed.edge_versions)
+        gone += removed.edges
+    return {"edge": gone}
 
 
 INSIGHT = Kind(
@@ -66,11 +70,13 @@ INSIGHT = Kind(
     {"content": checks.text, "fidelity": rules.share, "metadata": rules.json_object},
     references={"source_ids": ("message", "seq")},
     item=Item("insight", NUMBERS, remove_insights, insight_source),
+    feed=in_feed("insight", insights.RECORD),
 )
 WORKING_ITEM = Kind(
     working.RECORD,
     {"content": checks.text, "importance": rules.share},
     item=Item("working", NUMBERS, remove_working),
+    feed=in_feed("working", working.RECORD),
     shown_as="working_memory",
     shown_with=("stale_items",),
 )
@@ -84,6 +90,7 @@ EPISODE = Kind(
     episodes.RECORD,
     {"query": checks.text, "reward": rules.between(-1.0, 1.0), "reflection": checks.text},
     item=Item("episode", NUMBERS, remove_episodes, episode_source),
+    feed=in_feed("episode", episodes.RECORD),
 )
 GRAPH_NODE = Kind(
     graph.NODE_RECORD,
@@ -91,12 +98,14 @@ GRAPH_NODE = Kind(
     references={"vector_id": ("insight", "id")},
     item=Item("node", NUMBERS, remove_nodes),
     shown_with=("graph_node_versions",),
+    feed=in_feed("node", graph.NODE_RECORD),
 )
 GRAPH_EDGE = Kind(
     graph.EDGE_RECORD,
     {"relation": checks.short_name, "weight": rules.share, "properties": rules.json_object},
     references={"source": ("graph_node", "id"), "target": ("graph_node", "id")},
     shown_with=("graph_edge_versions",),
+    feed=in_feed("edge", graph.EDGE_RECORD),
 )
 GRAPH_NODE_VERSION = Kind(
     graph.NODE_VERSION_RECORD,

@@ -1,8 +1,8 @@
 """Sessions, their messages, and the summaries of compacted messages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import get_args
+from typing import Any, get_args
 
 from recollect import checks
 from recollect.errors import Invalid
@@ -11,11 +11,16 @@ from recollect.flows.chat_ids import is_stored_chat, mark
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
 from recollect.flows.kinds.cognitive import remove_insights
-from recollect.flows.kinds.kind import UUIDS, Ids, Item, Kind, SessionOwners, as_json
+from recollect.flows.kinds.kind import MAX_SHOWN_CHARACTERS, UUIDS, Ids, InFeed, Item, Kind, SessionOwners, as_json
 from recollect.flows.kinds.rules import Fields
 from recollect.memory import log, sessions, windows
+from recollect.memory.changes import Change, Recorded
 from recollect.memory.index.passages import Source, analyse
-from recollect.storage.database import Transaction
+from recollect.memory.log import StoredTurn
+from recollect.storage.database import Statements, Transaction
+
+# Of one turn, in the feed; a call may bring thousands.
+MAX_SHOWN_MESSAGES = 20
 
 
 def check_session(fields: Fields) -> None:
@@ -54,6 +59,37 @@ async def remove_messages(memory: Capabilities, tx: Transaction, ids: Ids, tally
     return {"insight": gone}
 
 
+async def turn_contents(
+    memory: Capabilities, db: Statements, changes: Sequence[Recorded]
+) -> Mapping[int, dict[str, Any]]:
+    """What is left of the messages of each turn. A message that was forgotten has no turn."""
+    turns = {
+        change.number: StoredTurn(change.item_id, change.detail["first"], change.detail["count"])
+        for change in changes
+        if change.detail is not None
+    }
+    found = await memory.log.of_turns(
+        db, list(turns.values()), most_messages=MAX_SHOWN_MESSAGES, most_characters=MAX_SHOWN_CHARACTERS
+    )
+    return {
+        number: {"messages": [message._asdict() | {"id": str(message.id)} for message in messages]}
+        for number, messages in zip(turns, found, strict=True)
+        if messages
+    }
+
+
+def imported_turns(records: Sequence[Fields]) -> list[Change]:
+    """Messages that are next to each other in a session are told of together."""
+    turns: list[StoredTurn] = []
+    for session_id, position in sorted((fields["session_id"], fields["position"]) for fields in records):
+        last = turns[-1] if turns else StoredTurn("", 0, 0)
+        if (session_id, position) == (last.session_id, last.first + last.size):
+            turns[-1] = last._replace(size=last.size + 1)
+        else:
+            turns.append(StoredTurn(session_id, position, 1))
+    return [Change.turn("import", *turn) for turn in turns]
+
+
 SESSION = Kind(
     sessions.RECORD,
     {
@@ -83,6 +119,7 @@ MESSAGE = Kind(
     },
     references={"session_id": ("session", "id")},
     item=MESSAGE_ITEM,
+    feed=InFeed("message", turn_contents, imported_turns),
 )
 SUMMARY = Kind(
     windows.RECORD,

@@ -10,10 +10,14 @@ from recollect import checks
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds.rules import Fields, Rule
+from recollect.memory.changes import Change, Recorded
 from recollect.memory.index.passages import Source
 from recollect.memory.sessions import SessionOwner
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
+
+MAX_SHOWN_CHARACTERS = 2_000
+"""Of a text in the feed: whole texts may have 16 MB, and a page of the feed has hundreds."""
 
 Ids = Sequence[Any]
 """UUIDs or numbers, as the kind has them."""
@@ -59,6 +63,19 @@ class Item:
     """None where no item belongs to a user."""
 
 
+Contents = Callable[[Capabilities, Statements, Sequence[Recorded]], Awaitable[Mapping[int, dict[str, Any]]]]
+"""What changed items are now, by the numbers of the changes; those that are gone are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class InFeed:
+    """How the feed of changes names a kind, reads its items, and tells that records were imported."""
+
+    name: str
+    contents: Contents
+    imported: Callable[[Sequence[Fields]], list[Change]]
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of memory."""
@@ -76,6 +93,8 @@ class Kind:
     """None for a record that is only a part of others."""
     part_source: MakeSource | None = None
     """Makes the passages of such a part."""
+    feed: InFeed | None = None
+    """None for a record that the feed of changes does not tell of."""
     shown_as: str | None = None
     """Its name where it is counted, if that is not its table's."""
     shown_with: tuple[str, ...] = ()
@@ -90,6 +109,23 @@ class Kind:
     def source(self) -> MakeSource | None:
         """Makes the passages of a record; None where nothing of it is to be found."""
         return self.part_source if self.item is None else self.item.source
+
+
+def in_feed(name: str, record: Record) -> InFeed:
+    """A kind whose every record is an item of its own, known by its id."""
+
+    async def contents(
+        memory: Capabilities, db: Statements, changes: Sequence[Recorded]
+    ) -> Mapping[int, dict[str, Any]]:
+        found = await memory.records.shown(db, record, {change.item_id for change in changes}, MAX_SHOWN_CHARACTERS)
+        return {change.number: found[change.item_id] for change in changes if change.item_id in found}
+
+    return InFeed(name, contents, each_imported(name))
+
+
+def each_imported(name: str) -> Callable[[Sequence[Fields]], list[Change]]:
+    """Tells of each record by its id."""
+    return lambda records: [Change("import", name, str(fields["id"])) for fields in records]
 
 
 def as_uuid(item_id: str) -> UUID | None:

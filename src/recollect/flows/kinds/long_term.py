@@ -1,16 +1,31 @@
 """Documents, long-term memories with their history, and resources."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
+from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
-from recollect.flows.kinds.kind import UUIDS, Ids, Item, Kind, Owned, SessionOwners, as_json
+from recollect.flows.kinds.kind import (
+    MAX_SHOWN_CHARACTERS,
+    UUIDS,
+    Ids,
+    InFeed,
+    Item,
+    Kind,
+    Owned,
+    SessionOwners,
+    as_json,
+    each_imported,
+    in_feed,
+)
 from recollect.flows.kinds.rules import Fields
 from recollect.memory import documents, memories, resources
+from recollect.memory.changes import Recorded
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.database import Statements, Transaction
 
@@ -126,10 +141,30 @@ async def count_resources(_memory: Capabilities, _db: Statements, ids: Ids, tall
     tally.add("resources", len(ids))
 
 
+async def memory_contents(
+    memory: Capabilities, db: Statements, changes: Sequence[Recorded]
+) -> Mapping[int, dict[str, Any]]:
+    """What memories say now, superseded ones too."""
+    found = await memory.memories.find(db, [UUID(change.item_id) for change in changes])
+    return {
+        change.number: {
+            "text": stored.text[:MAX_SHOWN_CHARACTERS],
+            "category": stored.category,
+            "user_id": stored.user_id,
+            "agent_id": stored.agent_id,
+            "session_id": stored.session_id,
+            "superseded_by": None if stored.superseded_by is None else str(stored.superseded_by),
+        }
+        for change in changes
+        if (stored := found.get(UUID(change.item_id))) is not None
+    }
+
+
 DOCUMENT = Kind(
     documents.RECORD,
     {"content": checks.text, "embedding": checks.embedding, "metadata": rules.json_object},
     item=Item("document", UUIDS, remove_documents, document_source),
+    feed=in_feed("document", documents.RECORD),
 )
 MEMORY_ITEM = Item(
     "memory",
@@ -155,6 +190,7 @@ MEMORY_KIND = Kind(
         ("position", "since", "valid_from", "valid_until", "key", "slot", "expires_at", "pinned", "sources")
     ),
     item=MEMORY_ITEM,
+    feed=InFeed("memory", memory_contents, each_imported("memory")),
     shown_with=("memory_history", "memory_versions"),
 )
 MEMORY_VERSION = Kind(
@@ -202,6 +238,7 @@ RESOURCE = Kind(
         resource_source,
         Owned(lambda memory, db, **page: memory.resources.of_user(db, **page), count_resources),
     ),
+    feed=in_feed("resource", resources.RECORD),
 )
 
 LONG_TERM = (DOCUMENT, MEMORY_KIND, MEMORY_VERSION, MEMORY_HISTORY)

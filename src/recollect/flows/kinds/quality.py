@@ -4,7 +4,7 @@ from functools import partial
 
 from recollect import checks
 from recollect.flows.kinds import rules
-from recollect.flows.kinds.kind import Kind
+from recollect.flows.kinds.kind import Kind, in_feed
 from recollect.language.lengths import LENGTHS
 from recollect.memory.cognitive import golden, judging
 
@@ -16,6 +16,7 @@ GOLDEN = (
         golden.QUERY_RECORD,
         {"query": partial(checks.question, needs_words=False)},
         references={"expected_ids": ("insight", "id")},
+        feed=in_feed("golden", golden.QUERY_RECORD),
     ),
     Kind(
         golden.RUN_RECORD,

@@ -2,7 +2,7 @@
 
 from recollect.flows.kinds.cognitive import COGNITIVE
 from recollect.flows.kinds.conversations import CONVERSATIONS
-from recollect.flows.kinds.kind import Item, Kind, Owned
+from recollect.flows.kinds.kind import InFeed, Item, Kind, Owned
 from recollect.flows.kinds.long_term import LONG_TERM, PAST_MEMORY, RESOURCE
 from recollect.flows.kinds.quality import QUALITY
 
@@ -23,6 +23,11 @@ def recalled() -> list[str]:
 def indexed() -> list[str]:
     """The kinds of passages: of what recall finds, and of what it finds only in the past."""
     return [*recalled(), PAST_MEMORY]
+
+
+def in_feed() -> dict[str, InFeed]:
+    """What the feed of changes tells of, by the name it has there."""
+    return {kind.feed.name: kind.feed for kind in KINDS if kind.feed is not None}
 
 
 def owned() -> list[tuple[Item, Owned]]:

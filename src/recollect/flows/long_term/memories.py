@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from recollect import checks, tasks, telemetry
@@ -17,12 +17,13 @@ from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
-from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced
+from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced, superseding
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
 from recollect.flows.search.relevance import Floor
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist, sayings
+from recollect.memory import changes
 from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import (
@@ -35,7 +36,7 @@ from recollect.memory.memories import (
     Place,
     StoredMemory,
 )
-from recollect.storage.database import Database
+from recollect.storage.database import Database, Transaction
 from recollect.storage.failures import Duplicate
 
 MAX_LISTED = 1000
@@ -52,6 +53,7 @@ _ATTEMPTS = 5
 _SHOWN_ID_CHARACTERS = 64
 # Memories that expire in one transaction.
 SWEPT_AT_ONCE = 100
+EXPIRED = {"because": "expired"}
 
 
 class LongTermMemory:
@@ -64,6 +66,7 @@ class LongTermMemory:
         passages: Passages,
         passage_writer: PassageWriter,
         recall: Recall,
+        feed: changes.Changes,
         llm: Llm | None,
     ) -> None:
         self._database = database
@@ -71,6 +74,7 @@ class LongTermMemory:
         self._passage_writer = passage_writer
         self._writer = MemoryWriter(memories, passages, passage_writer)
         self._recall = recall
+        self._changes = feed
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
@@ -226,7 +230,8 @@ class LongTermMemory:
                     )
                 if change.text is None and memory.text != seen.text:
                     return None
-                changed, _ = await self._writer.change(tx, memory, change.of(memory), prepared, said)
+                changed, superseded = await self._writer.change(tx, memory, change.of(memory), prepared, said)
+                await self._tell(tx, "update", changed, superseded)
         except Conflict as clash:
             if said is None:
                 raise
@@ -262,9 +267,12 @@ class LongTermMemory:
         async with self._database.transaction(namespace) as tx:
             if not await self._writer.remove(tx, [wanted], "delete"):
                 raise _unknown(str(wanted))
+            told = [changes.Change("delete", MEMORY, str(wanted))]
             for memory in (await self._memories.lock(tx, list(restored))).values():
                 if memory.superseded_by == wanted:
                     await self._writer.reinstate(tx, memory, restored[memory.id])
+                    told.append(changes.Change("update", MEMORY, str(memory.id), {"restored": True}))
+            await self._changes.record(tx, told)
         for prepared in restored.values():
             self._passage_writer.committed(namespace, prepared)
 
@@ -274,7 +282,9 @@ class LongTermMemory:
         while True:
             async with self._database.transaction(namespace) as tx:
                 over = await self._memories.expired(tx, SWEPT_AT_ONCE)
-                removed += len(await self._writer.remove(tx, over, "expire")) if over else 0
+                gone = await self._writer.remove(tx, over, "expire") if over else []
+                await self._changes.record(tx, [changes.Change("delete", MEMORY, str(each), EXPIRED) for each in gone])
+            removed += len(gone)
             if len(over) < SWEPT_AT_ONCE:
                 return removed
 
@@ -296,7 +306,8 @@ class LongTermMemory:
                 memory = _existing(await self._memories.lock(tx, [memory.id]), memory.id)
                 if memory.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored = await self._writer.reinstate(tx, memory, prepared)
+                restored, superseded = await self._writer.reinstate(tx, memory, prepared)
+                await self._tell(tx, "update", restored, superseded, {"restored": True})
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
@@ -309,6 +320,8 @@ class LongTermMemory:
             with suppress(Duplicate):  # another request has just taken the key: this one comes after it
                 async with self._database.transaction(namespace) as tx:
                     memory, superseded = await self._writer.add(tx, draft, prepared, replaced)
+                    if memory is not None:
+                        await self._tell(tx, "add", memory, superseded)
             if memory is not None:
                 self._passage_writer.committed(namespace, prepared)
                 return Added(memory, "created", tuple(superseded), prepared.degraded)
@@ -317,6 +330,18 @@ class LongTermMemory:
             # What stands in the way has expired.
             await self.sweep(namespace)
         raise Conflict("Another request is deleting the same memory: try again")
+
+    async def _tell(
+        self,
+        tx: Transaction,
+        event: Literal["add", "update"],
+        memory: StoredMemory,
+        superseded: Sequence[UUID],
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record what happened, as the last thing that the transaction does."""
+        told = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
+        await self._changes.record(tx, told)
 
     async def _named(self, namespace: str, scope: MemoryScope, supersedes: Sequence[str]) -> list[Replaced]:
         """The memories that a caller wants replaced; refused if one is not of the same scope, or not in force."""
@@ -388,6 +413,7 @@ class LongTermMemory:
                 return Added(held, "existing")
             merged = more.merged_into(held)
             changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=more.replaced)
+            await self._tell(tx, "update", changed, superseded)
         self._passage_writer.committed(namespace, prepared)
         return Added(changed, "merged", tuple(superseded), prepared.degraded)
 

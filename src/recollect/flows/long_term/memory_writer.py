@@ -12,6 +12,7 @@ from recollect.errors import Conflict
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.long_term.memory_requests import check_validity
+from recollect.memory.changes import Change
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.memories import Draft, Memories, StoredMemory
 from recollect.storage.database import Transaction
@@ -121,7 +122,9 @@ class MemoryWriter:
         await self._memories.supersede(tx, old, new, moment, reason)
         await self._retire(tx, old.id, moment)
 
-    async def reinstate(self, tx: Transaction, memory: StoredMemory, prepared: Prepared) -> StoredMemory:
+    async def reinstate(
+        self, tx: Transaction, memory: StoredMemory, prepared: Prepared
+    ) -> tuple[StoredMemory, list[UUID]]:
         """Bring a memory that this transaction holds back into force; what has its key meanwhile gives way to it."""
         holder = None if memory.key is None else await self._memories.in_slot(tx, memory.scope, memory.key)
         moment = await self._memories.moment(tx, [memory] if holder is None else [memory, holder])
@@ -129,7 +132,7 @@ class MemoryWriter:
             await self.supersede(tx, holder, memory, moment, {"because": "undo"})
         restored = await self._memories.reinstate(tx, memory, moment)
         await self._passage_writer.add(tx, _source(restored, prepared), prepared)
-        return restored
+        return restored, [] if holder is None else [holder.id]
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
         """Delete memories for good, with all that they ever said; returns those that there were."""
@@ -142,6 +145,11 @@ class MemoryWriter:
     async def _retire(self, tx: Transaction, memory_id: UUID, moment: datetime) -> None:
         past = await self._memories.last_version(tx, memory_id)
         await self._passages.retire(tx, MEMORY, str(memory_id), PAST_MEMORY, past, moment)
+
+
+def superseding(memory: StoredMemory, superseded: Sequence[UUID]) -> list[Change]:
+    """What the feed tells of memories that gave way to another."""
+    return [Change("update", MEMORY, str(old), {"superseded_by": str(memory.id)}) for old in superseded]
 
 
 def _source(memory: StoredMemory, prepared: Prepared) -> Source:

@@ -14,6 +14,7 @@ from recollect.flows.transfer.importing import Importing
 from recollect.flows.transfer.mem0_file import Mem0Memory
 from recollect.flows.transfer.mem0_file import parse as parse_mem0
 from recollect.identifiers import uuid_of
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Graph
 from recollect.memory.records import Outcome, Records
 from recollect.storage.database import Database, Transaction
@@ -34,12 +35,14 @@ class Adopting:
         database: Database,
         records: Records,
         graph: Graph,
+        changes: Changes,
         importing: Importing,
-        written: Callable[[], None],
+        written: Callable[[str], None],
     ) -> None:
         self._database = database
         self._records = records
         self._graph = graph
+        self._changes = changes
         self._importing = importing
         self._written = written
 
@@ -62,7 +65,7 @@ class Adopting:
                 (report.added if new else report.known)[kind] += 1
             if progress is not None:
                 progress(line.size)
-        self._written()
+        self._written(namespace)
         return report
 
     async def mem0(
@@ -83,7 +86,7 @@ class Adopting:
         await self._add_memories(namespace, batch, report)
         if progress is not None:
             progress(len(content))
-        self._written()
+        self._written(namespace)
         return report
 
     async def _take_over(self, namespace: str, line: Line) -> tuple[str, bool]:
@@ -101,10 +104,14 @@ class Adopting:
                 checks.short_name(_given(line.fields, name), name) for name in ("from", "to", "relationType")
             )
             async with self._database.transaction(namespace) as tx:
-                await self._graph.create_ends(tx, dict.fromkeys((source, target)))
+                created = await self._graph.create_ends(tx, dict.fromkeys((source, target)))
                 ends = await self._graph.view().ends(tx, {source, target})
-                new = await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
-                return "relation", new
+                edge_id = await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
+                changes = [Change("import", "node", str(ends[name].id)) for name in sorted(created)]
+                if edge_id is not None:
+                    changes.append(Change("import", "edge", str(edge_id)))
+                await self._changes.record(tx, changes)
+                return "relation", edge_id is not None
         raise Invalid(f"type is {what!r}, neither entity nor relation")
 
     async def _add_entity(self, tx: Transaction, name: str, label: str, observations: Sequence[str]) -> bool:
@@ -130,7 +137,11 @@ class Adopting:
             for observation in observations
         ]
         outcomes = await self._importing.add(tx, DOCUMENT, list(map(_json, documents)), documents) if documents else {}
-        return before is None or not before.labelled or Outcome.ADDED in outcomes.values()
+        is_new = before is None or not before.labelled or Outcome.ADDED in outcomes.values()
+        if is_new:
+            node_changed = Change("import", "node", str(node.id))
+            await self._importing.record(tx, DOCUMENT, documents, outcomes, [node_changed])
+        return is_new
 
     async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:
         # Of two with the same id, the first is taken.
@@ -144,6 +155,7 @@ class Adopting:
                 new = [memory for memory in memories if outcomes[(memory.fields["id"],)] is Outcome.ADDED]
                 if new:
                     await self._records.restore(tx, MEMORY_HISTORY.record, [_json(memory.history) for memory in new])
+                await self._importing.record(tx, MEMORY_KIND, fields, outcomes)
             report.added[MEMORY_KIND.name] += len(new)
             # There under its id, or one of the same scope says the same.
             report.known[MEMORY_KIND.name] += len(memories) - len(new)

@@ -13,6 +13,7 @@ from recollect.flows.kinds.kind import Kind, SessionOwners
 from recollect.flows.transfer.exporting import END, FORMAT, VERSION
 from recollect.flows.transfer.import_lines import BadLine, Line, check, check_values, kind_of, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
+from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.working import Working
 from recollect.memory.index.passages import Passages
 from recollect.memory.records import Outcome, Records
@@ -100,13 +101,15 @@ class Importing:
         sessions: Sessions,
         working: Working,
         passages: Passages,
-        written: Callable[[], None],
+        changes: Changes,
+        written: Callable[[str], None],
     ) -> None:
         self._database = database
         self._records = records
         self._sessions = sessions
         self._working = working
         self._passages = passages
+        self._changes = changes
         self._written = written
 
     async def run(self, file: BinaryIO, namespace: str | None = None, progress: Progress | None = None) -> Report:
@@ -134,7 +137,7 @@ class Importing:
                 await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
             if progress is not None:
                 progress(sum(line.size for line in batch))
-        self._written()
+        self._written(namespace)
         return run.report
 
     async def add(
@@ -163,6 +166,19 @@ class Importing:
             await self._working.require_room(tx)
         return outcomes
 
+    async def record(
+        self,
+        tx: Transaction,
+        kind: Kind,
+        fields: Sequence[Mapping[str, Any]],
+        outcomes: Mapping[tuple[str, ...], Outcome],
+        others: Sequence[Change] = (),
+    ) -> None:
+        """Record that those of some records which were not there are imported, behind other changes; see Changes."""
+        added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
+        imported = [] if kind.feed is None else kind.feed.imported(added)
+        await self._changes.record(tx, [*others, *imported])
+
     async def _store(self, run: _Run, kind: Kind, batch: Sequence[Line]) -> None:
         if len({kind.record.named(line.fields) for line in batch}) < len(batch):
             raise Conflict("Two lines of a batch are of the same record: one after the other")
@@ -172,7 +188,9 @@ class Importing:
                 ids = [line.fields[column.name] for line in batch]
                 await move_on(self._database, kind.record.table, column.name, ids)
         async with self._database.transaction(run.report.namespace) as tx:
-            outcomes = await self.add(tx, kind, [line.text for line in batch], [line.fields for line in batch])
+            fields = [line.fields for line in batch]
+            outcomes = await self.add(tx, kind, [line.text for line in batch], fields)
+            await self.record(tx, kind, fields, outcomes)
         for line in batch:
             run.note(kind, line, outcomes[kind.record.named(line.fields)])
 

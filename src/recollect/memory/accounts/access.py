@@ -37,6 +37,7 @@ class Credential:
     namespace: str
     key_id: str
     user_id: str | None
+    label: str | None = None
 
 
 class Keys:

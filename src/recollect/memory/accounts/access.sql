@@ -25,7 +25,7 @@ select exists (
 
 -- find
 -- The key that hashes to this, in whatever namespace.
-select namespace, id, user_id from api_keys where digest = :digest and revoked_at is null;
+select namespace, id, user_id, label from api_keys where digest = :digest and revoked_at is null;
 
 -- any_guards
 -- Whether any namespace has a key.

@@ -18,6 +18,7 @@ class _Sql(Queries, file="episodes.sql"):
     restore_episodes: Query
     compare_episodes: Query
     size_episodes: Query
+    shown_episodes: Query
 
 
 RECORD = Record(
@@ -28,6 +29,7 @@ RECORD = Record(
     _Sql.restore_episodes,
     _Sql.compare_episodes,
     size=_Sql.size_episodes,
+    shown=_Sql.shown_episodes,
 )
 
 

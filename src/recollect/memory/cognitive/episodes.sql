@@ -57,3 +57,12 @@ left join episodes stored on stored.namespace = :namespace and stored.id = given
 -- size_episodes
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from episodes where namespace = :namespace order by id limit :limit;
+
+-- shown_episodes
+-- Some episodes as the feed shows them.
+select id::text as item_id,
+       jsonb_build_object(
+           'text', left(query, :most::integer), 'reward', reward, 'reflection', left(reflection, :most)
+       ) as content
+from episodes
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -34,6 +34,7 @@ class _Sql(Queries, file="golden.sql"):
     page_golden_queries: Query
     restore_golden_queries: Query
     compare_golden_queries: Query
+    shown_golden_queries: Query
     page_golden_runs: Query
     restore_golden_runs: Query
     compare_golden_runs: Query
@@ -52,6 +53,7 @@ QUERY_RECORD = Record(
     _Sql.page_golden_queries,
     _Sql.restore_golden_queries,
     _Sql.compare_golden_queries,
+    shown=_Sql.shown_golden_queries,
 )
 RUN_RECORD = Record(
     "golden_run", "golden_runs", ("day",), _Sql.page_golden_runs, _Sql.restore_golden_runs, _Sql.compare_golden_runs

@@ -185,3 +185,10 @@ returning query_id;
 select given.query_id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::golden_query_baselines, :records::text::jsonb) as given
 left join golden_query_baselines stored on stored.namespace = :namespace and stored.query_id = given.query_id;
+
+-- shown_golden_queries
+-- Some golden queries as the feed shows them.
+select id::text as item_id,
+       jsonb_build_object('text', left(query, :most::integer), 'expected_ids', expected_ids) as content
+from golden_queries
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -53,6 +53,7 @@ class _Sql(Queries, file="graph.sql"):
     restore_graph_nodes: Query
     compare_graph_nodes: Query
     size_graph_nodes: Query
+    shown_graph_nodes: Query
     page_graph_edges: Query
     restore_graph_edges: Query
     compare_graph_edges: Query
@@ -63,6 +64,7 @@ class _Sql(Queries, file="graph.sql"):
     page_graph_edge_versions: Query
     restore_graph_edge_versions: Query
     compare_graph_edge_versions: Query
+    shown_graph_edges: Query
 
 
 class _Then(Queries, file="graph_then.sql"):
@@ -85,6 +87,7 @@ NODE_RECORD = Record(
     _Sql.restore_graph_nodes,
     _Sql.compare_graph_nodes,
     size=_Sql.size_graph_nodes,
+    shown=_Sql.shown_graph_nodes,
 )
 EDGE_RECORD = Record(
     "graph_edge",
@@ -94,6 +97,7 @@ EDGE_RECORD = Record(
     _Sql.restore_graph_edges,
     _Sql.compare_graph_edges,
     size=_Sql.size_graph_edges,
+    shown=_Sql.shown_graph_edges,
 )
 NODE_VERSION_RECORD = Record(
     "graph_node_version",
@@ -182,11 +186,11 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """How many rows went with a node, its own included."""
+    """How many rows went with a node, its own included, and which edges."""
 
     nodes: int
     node_versions: int
-    edges: int
+    edges: list[int]
     edge_versions: int
 
 
@@ -332,9 +336,12 @@ class Graph:
             held = await tx.one(_Sql.amend_edge, edge_id=held["id"], weight=weight, properties=properties)
         return held["id"], held["weight"]
 
-    async def create_edge(self, tx: Transaction, source: int, target: int, relation: str, weight: float) -> bool:
-        """Create an edge; False if it is there, and then it stays as it is."""
-        return await self._created_edge(tx, source, target, relation, weight, "{}") is not None
+    async def create_edge(
+        self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str = "{}"
+    ) -> int | None:
+        """Create an edge and return its id; None if it is there, and then it stays as it is."""
+        row = await self._created_edge(tx, source, target, relation, weight, properties)
+        return None if row is None else int(row["id"])
 
     async def remove(self, tx: Transaction, node_id: int) -> Removed:
         """Delete a node and its edges, and all that they ever were."""
@@ -342,7 +349,7 @@ class Graph:
         edges = await tx.all(_Sql.remove_edges, node_id=node_id)
         versions = await tx.all(_Sql.remove_versions, node_id=node_id)
         nodes = await tx.all(_Sql.remove, node_id=node_id)
-        return Removed(len(nodes), len(versions), len(edges), len(edge_versions))
+        return Removed(len(nodes), len(versions), [row["id"] for row in edges], len(edge_versions))
 
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going, now or at any time before."""

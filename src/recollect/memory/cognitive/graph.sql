@@ -377,3 +377,21 @@ select given.edge_id, given.number, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::graph_edge_versions, :records::text::jsonb) as given
 left join graph_edge_versions stored
     on stored.namespace = :namespace and stored.edge_id = given.edge_id and stored.number = given.number;
+
+-- shown_graph_nodes
+-- Some nodes as the feed shows them.
+select id::text as item_id, jsonb_build_object('text', left(name, :most::integer), 'label', label) as content
+from graph_nodes
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);
+
+-- shown_graph_edges
+-- Some edges as the feed shows them.
+select e.id::text as item_id,
+       jsonb_build_object(
+           'text', left(concat_ws(' ', s.name, e.relation, t.name), :most::integer),
+           'source', s.name, 'relation', e.relation, 'target', t.name, 'weight', e.weight
+       ) as content
+from graph_edges e
+join graph_nodes s on s.namespace = :namespace and s.id = e.source
+join graph_nodes t on t.namespace = :namespace and t.id = e.target
+where e.namespace = :namespace and e.id = any(:ids::text[]::bigint[]);

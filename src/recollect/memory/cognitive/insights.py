@@ -21,6 +21,7 @@ class _Sql(Queries, file="insights.sql"):
     restore_insights: Query
     compare_insights: Query
     size_insights: Query
+    shown_insights: Query
 
 
 RECORD = Record(
@@ -31,6 +32,7 @@ RECORD = Record(
     _Sql.restore_insights,
     _Sql.compare_insights,
     size=_Sql.size_insights,
+    shown=_Sql.shown_insights,
 )
 
 

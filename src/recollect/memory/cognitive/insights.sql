@@ -85,3 +85,12 @@ left join insights stored on stored.namespace = :namespace and stored.id = given
 -- size_insights
 -- Rows up to a bound, along an index, to be counted.
 select 1 as row from insights where namespace = :namespace order by id limit :limit;
+
+-- shown_insights
+-- Some insights as the feed shows them.
+select id::text as item_id,
+       jsonb_build_object(
+           'text', left(content, :most::integer), 'fidelity', fidelity, 'source_ids', source_ids
+       ) as content
+from insights
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);

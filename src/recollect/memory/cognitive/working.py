@@ -37,6 +37,7 @@ class _Sql(Queries, file="working.sql"):
     restore_working_items: Query
     compare_working_items: Query
     size_working_items: Query
+    shown_working_items: Query
     page_stale_items: Query
     restore_stale_items: Query
     compare_stale_items: Query
@@ -50,6 +51,7 @@ RECORD = Record(
     _Sql.restore_working_items,
     _Sql.compare_working_items,
     size=_Sql.size_working_items,
+    shown=_Sql.shown_working_items,
 )
 STALE_RECORD = Record(
     "stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items, _Sql.compare_stale_items
@@ -85,6 +87,8 @@ class WorkingUpdate:
     added_id: int
     evicted_id: int | None = None
     archived_id: int | None = None
+    refreshed: bool = False
+    """Whether the item was there before."""
 
 
 class Place(NamedTuple):
@@ -109,7 +113,7 @@ class Working:
             if row["same"]:
                 kept = row["importance"] if importance is None else importance
                 await tx.all(_Sql.refresh, id=row["id"], importance=kept, at=row["now"])
-                return WorkingUpdate(row["id"])
+                return WorkingUpdate(row["id"], refreshed=True)
         places = [Place(row["id"], row["importance"], row["last_accessed"]) for row in rows]
         importance = DEFAULT_IMPORTANCE if importance is None else importance
         added: int = (await tx.one(_Sql.add, content=content, importance=importance))["id"]

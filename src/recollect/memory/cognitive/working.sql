@@ -124,3 +124,10 @@ returning id;
 select given.id, to_jsonb(stored) = to_jsonb(given) as same
 from jsonb_populate_recordset(null::stale_items, :records::text::jsonb) as given
 left join stale_items stored on stored.namespace = :namespace and stored.id = given.id;
+
+-- shown_working_items
+-- Some items of working memory as the feed shows them.
+select id::text as item_id,
+       jsonb_build_object('text', left(content, :most::integer), 'importance', importance) as content
+from working_items
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -2,7 +2,7 @@
 
 import signal
 
-from recollect import logs
+from recollect import logs, origin
 from recollect import settings as environment
 from recollect.doors import telemetry_export
 from recollect.doors.cli.one_command import command
@@ -32,6 +32,7 @@ async def run(names: str | None) -> None:
     engine = await Engine.open(settings, will_search=True)
     try:
         async with telemetry_export.exporting(engine, scraped=False):
-            await RecollectServer(engine, chosen).run_stdio_async()
+            with origin.acting("mcp"):
+                await RecollectServer(engine, chosen).run_stdio_async()
     finally:
         await engine.close()

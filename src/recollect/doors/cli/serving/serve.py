@@ -65,7 +65,12 @@ async def _serve(
             yield
 
     app = create_app(engine, mcp.routes, running, listener.getsockname()[0])
-    await _AnnouncingServer(configured(app, settings), started, mcp.end_streams).serve(sockets=[listener])
+
+    def end_streams() -> None:
+        engine.feed.end()
+        mcp.end_streams()
+
+    await _AnnouncingServer(configured(app, settings), started, end_streams).serve(sockets=[listener])
 
 
 async def _rehearse(settings: Settings, host: str) -> None:

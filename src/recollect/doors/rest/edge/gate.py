@@ -18,6 +18,7 @@ from recollect.doors.rest.edge import body_limits, credentials
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
 from recollect.identifiers import uuid7
+from recollect.origin import acting
 
 # Routes that need no key, because they say nothing of anybody's memory.
 PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
@@ -56,6 +57,14 @@ class _Bucket:
     at: float = field(default_factory=time.monotonic)
 
 
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """What a request may see, and the name of its key."""
+
+    namespace: str | None
+    author: str | None = None
+
+
 class Gate:
     """An ASGI application around another one.
 
@@ -87,7 +96,8 @@ class Gate:
         try:
             if body_limits.is_too_large(headers.get("content-length", "")):
                 raise HTTPException(413, body_limits.TOO_LARGE)
-            namespace = await self._admitted(scope, headers)
+            admitted = await self._admitted(scope, headers)
+            namespace = admitted.namespace
             scope.setdefault("state", {}).update(namespace=namespace, request_id=request.id)
             body = body_limits.bounded(receive)
             if namespace is None and scope["path"] in self._with_user_key:
@@ -95,7 +105,8 @@ class Gate:
             if scope["method"] == "HEAD" and _is_public(scope["path"]):
                 # A copy, because the server leaves out the body of an answer by the method in its own.
                 request.scope = {**scope, "method": "GET"}
-            await self._app(request.scope, body, request.answering(send))
+            with acting(request.door, admitted.author):
+                await self._app(request.scope, body, request.answering(send))
         except HTTPException as refusal:
             answer = problems.problem(refusal.status_code, refusal.detail, dict(refusal.headers or {}))
             await answer(scope, receive, request.answering(send))
@@ -113,10 +124,10 @@ class Gate:
         finally:
             request.tell()
 
-    async def _admitted(self, scope: Scope, headers: Headers) -> str | None:
-        """The namespace that a request may see; None where a route needs none."""
+    async def _admitted(self, scope: Scope, headers: Headers) -> "_Admitted":
+        """The namespace that a request may see, and who sends it; no namespace where a route needs none."""
         if _is_public(scope["path"]):
-            return None
+            return _Admitted(None)
         try:
             key = credentials.key_in(scope, headers)
         except AccessDenied:
@@ -124,15 +135,15 @@ class Gate:
             raise
         if key is None and scope["path"] in self._with_user_key:
             self._spend(_address(scope))
-            return None
+            return _Admitted(None)
         if key is None:
-            return await self._without_key(headers)
+            return _Admitted(await self._without_key(headers))
         credential = await self._engine.access.credential(key)
         if credential is None or credential.user_id is not None:
             self._spend(_address(scope))
             raise AccessDenied("The key is not valid: it is unknown, revoked, or not a key of a namespace")
         self._spend(credential.key_id)
-        return credential.namespace
+        return _Admitted(credential.namespace, credential.label or credential.key_id)
 
     async def _without_key(self, headers: Headers) -> str:
         """On loopback a namespace without keys is open; a page of another site must not reach it through a browser."""
@@ -182,6 +193,11 @@ class _Request:
         self._has_length = False
 
     @property
+    def door(self) -> str:
+        """Which of the two it came by."""
+        return "mcp" if self.scope["path"] == "/mcp" else "rest"
+
+    @property
     def is_answered(self) -> bool:
         """Whether an answer has begun."""
         return self._status != 0
@@ -211,10 +227,8 @@ class _Request:
 
     def tell(self) -> None:
         """One line in the log. Ids in a path are the caller's own, so the route is logged by its pattern."""
-        path = getattr(self.scope.get("route"), "path_format", None) or (
-            "/mcp" if self.scope["path"] == "/mcp" else None
-        )
-        door = "mcp" if path == "/mcp" else "rest"
+        door = self.door
+        path = getattr(self.scope.get("route"), "path_format", None) or ("/mcp" if door == "mcp" else None)
         seconds = time.perf_counter() - self._began
         self._span.answered(self._method, self.scope["scheme"], path, door, self._status, seconds)
         if not log.isEnabledFor(logging.INFO):

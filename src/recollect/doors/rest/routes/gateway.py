@@ -22,8 +22,12 @@ from recollect.flows.access import NOT_ADMITTED
 from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Owner, Said
 from recollect.memory.resources import MAX_URI_CHARACTERS
+from recollect.origin import acting
 
 router = Router(tags=["gateway"], route_class=Route)
+
+# What is written here is a user's own, and not of whoever has the key of the namespace.
+DOOR = "gateway"
 
 MAX_CONVERSATION_CHARACTERS = gateway.MAX_SESSION_CHARACTERS - len(CHAT)
 MAX_KEY_CHARACTERS = 1024
@@ -225,7 +229,9 @@ async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
     """Append messages to a chat. Sending the same messages again is safe: each is stored once."""
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
-    added = await caller.engine.gateway.add(await _owner(request, body), body.session_id, said)
+    owner = await _owner(request, body)
+    with acting(DOOR, owner.user_id):
+        added = await caller.engine.gateway.add(owner, body.session_id, said)
     return GatewayAdded(
         session_id=body.session_id, added=added.added, duplicates=added.duplicates, stored_as=added.stored_as
     )
@@ -254,7 +260,8 @@ async def put_resource(request: Request, body: NewResource, response: Response) 
     """Store a text under a URI, for the scope `resources`; storing it again replaces it."""
     caller = calling(request)
     owner = await _owner(request, body)
-    put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
+    with acting(DOOR, owner.user_id):
+        put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
     if put.resource.replaced:
         response.status_code = 200
     degraded.tell(response, put.degraded)
