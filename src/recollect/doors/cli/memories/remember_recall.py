@@ -59,13 +59,13 @@ def recall(
 
     found = with_engine(run, will_search=True)
     if not as_json:
-        _print_table(found, explain)
+        _print_table(found, explain, floored=min_relevance is not None)
         return
     unasked = {"memories": {"__all__": {"explanation"}}}
     print_json(Recalled.of(found).model_dump(mode="json", exclude=None if explain else unasked))
 
 
-def _print_table(found: Recollection, explain: bool) -> None:
+def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
     width = max(shutil.get_terminal_size().columns - 6, 20)
     for place, memory in enumerate(found.memories, 1):
         said_by = one_line(memory.speaker or memory.role or memory.kind)
@@ -84,7 +84,7 @@ def _print_table(found: Recollection, explain: bool) -> None:
             by_words, by_meaning = explanation.rank_by_words or "-", explanation.rank_by_meaning or "-"
             echo(Styled(f"     {parts}  | keyword rank {by_words}, semantic rank {by_meaning}", dim=True))
     if not found.memories:
-        echo("Nothing found.")
+        echo("Nothing is relevant enough: omit --min-relevance to see all results." if floored else "Nothing found.")
     elif not found.answered:
         echo("Nothing found is likely to answer the question.")
     if found.pending:
