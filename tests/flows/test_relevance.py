@@ -153,3 +153,11 @@ async def test_a_question_with_a_relative_date_is_answered_like_one_without(engi
     ):
         found = await ask(engine, namespace, question, min_relevance="default")
         assert found.memories[0].text == f"I ordered a {thing}.", question
+
+
+async def test_a_session_of_another_user_with_the_same_name_is_another_session(engine: Engine, namespace: str) -> None:
+    for user, text in (("ann", "My bees swarmed at noon."), ("ben", "The printer is out of ink.")):
+        await engine.memories.add(namespace, text, "fact", MemoryScope(user, session_id="garden"))
+    found = await engine.recall.recall(namespace, "When did the bees swarm?", explain=True)
+    sessions = {memory.user_id: memory.explanation.parts.session for memory in found.memories if memory.explanation}
+    assert sessions["ben"] < sessions["ann"] / 2

@@ -29,6 +29,9 @@ SAME_QUESTION = 0.7
 LONGER_QUESTION = 1.5
 """A question that is so many times longer than another is not the same one."""
 
+Session = tuple[str, str]
+"""Whose, and its id: two users may call theirs the same."""
+
 Place = tuple[str, str, str, int]
 
 
@@ -163,8 +166,8 @@ class _Context:
     neighbours: Mapping[Place, Neighbour]
     echoes: Mapping[int, float]
     """By the id of a passage: whether it is the question itself, asked before, or half, what was answered then."""
-    best_in_session: Mapping[str, float]
-    number_in_session: Mapping[str, int]
+    best_in_session: Mapping[Session, float]
+    number_in_session: Mapping[Session, int]
     prefers_assistant: bool
     newer_than: Mapping[datetime, float]
     """By the time of an item, the part of the nominees that it is newer than."""
@@ -224,7 +227,7 @@ def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> li
 
 def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], wishes: Wishes) -> _Context:
     echoes = {each.best.id: _echo(each, *_beside(each.best, beside), wishes) for each in candidates}
-    best: dict[str, float] = {}
+    best: dict[Session, float] = {}
     for candidate in candidates:
         session = _session_of(candidate.best)
         # That the question was asked in a session does not make it a talk about it.
@@ -271,7 +274,7 @@ def _beside(passage: Nominee, neighbours: Mapping[Place, Neighbour]) -> tuple[Ne
     session, position = _session_of(passage), passage.position
     if session is None or position is None:
         return None, None
-    before, after = ((passage.kind, passage.owner, session, position + step) for step in (-1, 1))
+    before, after = ((passage.kind, *session, position + step) for step in (-1, 1))
     return neighbours.get(before), neighbours.get(after)
 
 
@@ -305,6 +308,8 @@ def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | No
     )
 
 
-def _session_of(passage: Nominee) -> str | None:
+def _session_of(passage: Nominee) -> Session | None:
     """The session that a passage was said in; one that has a session only for its scope was not said there."""
-    return passage.session_id if passage.position is not None else None
+    if passage.session_id is None or passage.position is None:
+        return None
+    return passage.owner, passage.session_id
