@@ -120,7 +120,6 @@ declare
     moment timestamptz;
     counter regclass;
     passage_ids bigint[];
-    last_change bigint;
 begin
     perform set_config('recollect.namespace', in_namespace, true);
 
@@ -189,16 +188,17 @@ begin
 
     -- The last lock that is taken, see record_changes.
     if cardinality(turn_sessions) > 0 then
-        insert into change_counters (namespace, last)
-        values (in_namespace, cardinality(turn_sessions))
-        on conflict (namespace) do update set last = change_counters.last + excluded.last
-        returning change_counters.last into last_change;
-
+        with counter as (
+            insert into change_counters (namespace, last)
+            values (in_namespace, cardinality(turn_sessions))
+            on conflict (namespace) do update set last = change_counters.last + excluded.last
+            returning change_counters.last - cardinality(turn_sessions) as before
+        )
         insert into changes (namespace, number, event, kind, item_id, author, door, detail)
-        select in_namespace, last_change - cardinality(turn_sessions) + t.number, 'add', 'message',
-               session_ids[t.session], t.author, t.door,
+        select in_namespace, counter.before + t.number, 'add', 'message', session_ids[t.session], t.author, t.door,
                jsonb_build_object('first', firsts[t.session] + t.place, 'count', t.size)
-        from unnest(turn_sessions, turn_places, turn_sizes, turn_authors, turn_doors) with ordinality
+        from counter
+        cross join unnest(turn_sessions, turn_places, turn_sizes, turn_authors, turn_doors) with ordinality
             as t (session, place, size, author, door, number);
     end if;
 end
