@@ -74,9 +74,13 @@ def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
         checked["expires_at"] = checks.future(checked["expires_at"], "expires_at")
     if checked.get("key") is not None:
         checked["key"] = checks.short_name(checked["key"], "key").strip()
-    if "pinned" in checked and not isinstance(checked["pinned"], bool):
-        raise Invalid(f"pinned must be true or false, not {checked['pinned']!r}")
+    _check_pinned(checked.get("pinned", False))
     return checked
+
+
+def _check_pinned(pinned: object) -> None:
+    if not isinstance(pinned, bool):
+        raise Invalid(f"pinned must be true or false, not {pinned!r}")
 
 
 def check_validity(memory: StoredMemory) -> StoredMemory:
@@ -134,6 +138,8 @@ class Chosen:
             raise Invalid("categories is empty and would match nothing: omit it to match all")
         for category in self.categories or ():
             checks.one_of(category, CATEGORIES, "categories")
+        if self.pinned is not None:
+            _check_pinned(self.pinned)
         if "category" in (self.metadata or {}):
             raise Invalid("metadata.category is read-only: filter by categories")
         since, until = self.since, self.until
