@@ -56,7 +56,9 @@ class Options:
             if not colon or not item_id:
                 raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
             checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
-        return replace(self, **checked_details(self.details()))
+        checked = replace(self, **checked_details(self.details()))
+        _check_order(checked.valid_from, checked.valid_until)
+        return checked
 
     def details(self) -> dict[str, Any]:
         """What becomes a part of the memory, as far as it was said."""
@@ -85,9 +87,13 @@ def _check_pinned(pinned: object) -> None:
 
 def check_validity(memory: StoredMemory) -> StoredMemory:
     """Refuse a memory that would stop being true before it begins."""
-    if memory.valid_from is not None and memory.valid_until is not None and memory.valid_until <= memory.valid_from:
-        raise Invalid("valid_until must be later than valid_from")
+    _check_order(memory.valid_from, memory.valid_until)
     return memory
+
+
+def _check_order(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    if valid_from is not None and valid_until is not None and valid_until <= valid_from:
+        raise Invalid("valid_until must be later than valid_from")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Tools for long-term memories: facts that change, with what was known and what is true at a time."""
 
-from typing import Annotated, Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors import memories
@@ -10,9 +12,10 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE, AsOf, Moment
 from recollect.doors.mcp.tool import ADDS, DELETES, MERGES, READS, Tools
-from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord
+from recollect.doors.memories import IF_SET, DeletedMemory, MemoryEvent, MemoryRecord
 from recollect.flows.long_term.memories import MAX_LISTED
 from recollect.flows.long_term.memory_requests import MAX_SOURCES, MAX_SUPERSEDED, Chosen, Options
+from recollect.flows.long_term.memory_results import What, Written
 from recollect.memory.memories import MemoryScope
 
 TOOLS = Tools(as_text)
@@ -28,6 +31,28 @@ Key = Annotated[
 ValidFrom = Annotated[Moment | None, Field(description="True in the world from then on")]
 ValidUntil = Annotated[Moment | None, Field(description="True in the world until then")]
 ExpiresAt = Annotated[Moment | None, Field(description="Erased at this time")]
+
+
+class WrittenMemory(BaseModel):
+    """What a model wants to know of a memory that it has changed; `degraded` says why only keywords find it."""
+
+    id: UUID
+    text: str
+    since: datetime
+    degraded: Annotated[str | None, IF_SET] = None
+
+    @classmethod
+    def of(cls, written: Written) -> Self:
+        """A memory after a change."""
+        memory = written.memory
+        return cls(id=memory.id, text=memory.text, since=memory.since, degraded=written.degraded)
+
+
+class AddedMemory(WrittenMemory):
+    """The memory that now says it, new or not, and the ids of those that it replaced."""
+
+    outcome: What
+    superseded: Annotated[list[UUID], IF_SET] = []
 
 
 @TOOLS.tool("Add memory", ADDS)
@@ -56,7 +81,15 @@ async def add_memory(
     options = Options(valid_from, valid_until, key, expires_at, pinned, supersedes or (), sources or ())
     scope = MemoryScope(user_id, agent_id, session_id)
     added = await caller.engine.memories.add(caller.namespace, text, category, scope, metadata, at=at, options=options)
-    return AddedMemory.of_added(added)
+    memory = added.memory
+    return AddedMemory(
+        id=memory.id,
+        text=memory.text,
+        since=memory.since,
+        degraded=added.degraded,
+        outcome=added.what,
+        superseded=list(added.superseded),
+    )
 
 
 @TOOLS.tool("Update memory", MERGES)
@@ -72,7 +105,7 @@ async def update_memory(
     expires_at: ExpiresAt = None,
     pinned: bool | None = None,
     clear: Annotated[list[memories.Clearable] | None, Field(description="Fields to remove")] = None,
-) -> MemoryRecord:
+) -> WrittenMemory:
     """Change a memory; fields that are omitted stay. What it was before is kept for as_of."""
     details = {
         "key": key,
@@ -82,13 +115,13 @@ async def update_memory(
         "pinned": pinned,
     }
     change = memories.change_of(text, category, metadata, details, clear or ())
-    return MemoryRecord.written(await caller.engine.memories.update(caller.namespace, id, change))
+    return WrittenMemory.of(await caller.engine.memories.update(caller.namespace, id, change))
 
 
 @TOOLS.tool("Undo supersession", MERGES)
-async def undo_memory(caller: Caller, id: Id) -> MemoryRecord:  # noqa: A002
+async def undo_memory(caller: Caller, id: Id) -> WrittenMemory:  # noqa: A002
     """Restore a memory that a newer one superseded. If they have the same key, the newer one gives way."""
-    return MemoryRecord.written(await caller.engine.memories.undo(caller.namespace, id))
+    return WrittenMemory.of(await caller.engine.memories.undo(caller.namespace, id))
 
 
 @TOOLS.tool("Delete memory", DELETES)
