@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from recollect.doors.library.errors import StorageError
     from recollect.doors.library.memory_manager import MemoryManager
     from recollect.doors.library.new_items import NewDocument, NewMessage
+    from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord
     from recollect.errors import (
         AccessDenied,
         Conflict,
@@ -37,18 +38,22 @@ __version__ = "0.2.0"
 
 __all__ = [
     "AccessDenied",
+    "AddedMemory",
     "AgentResponse",
     "ApprovalRequest",
     "Change",
     "ChangesPage",
     "Conflict",
     "ContextService",
+    "DeletedMemory",
     "Document",
     "Explanation",
     "Invalid",
     "LimitReached",
     "Memory",
+    "MemoryEvent",
     "MemoryManager",
+    "MemoryRecord",
     "Message",
     "Misconfigured",
     "NewDocument",
@@ -74,6 +79,10 @@ _HOMES = {
     "MemoryManager": "recollect.doors.library.memory_manager",
     "NewDocument": "recollect.doors.library.new_items",
     "NewMessage": "recollect.doors.library.new_items",
+    "AddedMemory": "recollect.doors.memories",
+    "DeletedMemory": "recollect.doors.memories",
+    "MemoryEvent": "recollect.doors.memories",
+    "MemoryRecord": "recollect.doors.memories",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",

@@ -18,6 +18,9 @@ READ_ONLY = {
     "graph_query_neighbors",
     "graph_find_path",
     "list_golden_queries",
+    "list_memories",
+    "get_memory",
+    "memory_history",
 }
 AS_OF: Schema = {
     "as_of": {"type": "string", "format": "date-time", "description": "As it was at this time (default: now)"}
@@ -35,6 +38,10 @@ OF_OUR_OWN: dict[str, Schema] = {
     },
 }
 GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
+MEMORIES = [
+    *("add_memory", "update_memory", "undo_memory", "delete_memory"),
+    *("list_memories", "get_memory", "memory_history"),
+]
 
 
 @pytest.fixture
@@ -42,8 +49,8 @@ def tools(mcp: McpClient) -> dict[str, Tool]:
     return mcp.tools()
 
 
-def test_the_tools_are_those_of_the_contracts_and_seven_of_our_own(tools: dict[str, Tool]) -> None:
-    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN, "archive_working_memory"]
+def test_the_tools_are_those_of_the_contracts_and_fifteen_of_our_own(tools: dict[str, Tool]) -> None:
+    assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN, "archive_working_memory", *MEMORIES]
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -60,7 +67,7 @@ def test_every_tool_has_a_title_hints_and_an_output_schema(tools: dict[str, Tool
         assert tool.annotations is not None
         assert tool.output_schema is not None
         assert tool.annotations.read_only_hint is (name in READ_ONLY)
-        assert tool.annotations.destructive_hint is (name in ("forget", "remove_golden_query"))
+        assert tool.annotations.destructive_hint is (name in ("forget", "remove_golden_query", "delete_memory"))
         assert tool.annotations.idempotent_hint is not None
         assert tool.annotations.open_world_hint is (name == "store_dual_judge_scores")
         assert tool.output_schema["type"] == "object"

@@ -18,6 +18,7 @@ import pytest
 from recollect.storage import embedded
 from tests.commands import RECOLLECT, recollect
 from tests.contracts.schemas import COGNITIVE, CONTEXT
+from tests.contracts.test_mcp_schemas import MEMORIES
 from tests.mcp_servers import connected, environment, over_stdio, serving
 
 CORE = ["remember", "recall", "forget"]
@@ -40,9 +41,9 @@ def test_describe_tells_the_tools_and_what_they_cost(server: embedded.Lease) -> 
     result = run("mcp", "--describe")
     assert result.returncode == 0
     costs = dict(re.findall(r"^(\w+): \d+ tools, about ([\d,]+) tokens$", result.stdout, re.M))
-    assert list(costs) == ["core", "context", "cognitive", "golden", "working"]
+    assert list(costs) == ["core", "context", "cognitive", "golden", "working", "memories"]
     assert int(costs["core"].replace(",", "")) < 1050
-    for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN, "archive_working_memory"]:
+    for name in [*CORE, *CONTEXT, *COGNITIVE, *GOLDEN, "archive_working_memory", *MEMORIES]:
         assert re.search(rf"^  {name} +\w", result.stdout, re.M)
 
 
@@ -63,6 +64,7 @@ def test_describe_tells_of_the_chosen_toolsets_alone(server: embedded.Lease) -> 
         ("cognitive", list(COGNITIVE)),
         ("golden", GOLDEN),
         ("working", ["archive_working_memory"]),
+        ("memories", MEMORIES),
         (" context , core", [*CORE, *CONTEXT]),
     ],
 )

@@ -16,9 +16,10 @@ from mcp import MCPError
 from recollect.storage import embedded
 from tests.commands import RECOLLECT
 from tests.contracts.schemas import COGNITIVE, CONTEXT
+from tests.contracts.test_mcp_schemas import MEMORIES
 from tests.mcp_servers import McpClient, environment, over_stdio, serving, text_of
 
-TEXT_ERRORS = {*CONTEXT, "remember", "recall", "forget"}
+TEXT_ERRORS = {*CONTEXT, "remember", "recall", "forget", *MEMORIES}
 TOOLS = sorted(TEXT_ERRORS | COGNITIVE.keys())
 ERRORS = {"Parameter validation failed", "Resource not found", "API key not configured"}
 

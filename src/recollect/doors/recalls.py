@@ -55,10 +55,10 @@ class Asked:
             roles=_words(self.roles, "roles"),
             kinds=_words(self.kinds, "kinds"),
             categories=_words(self.categories, "categories"),
-            since=checks.optional_utc(_moment(self.since, "since"), "since"),
-            until=checks.optional_utc(_moment(self.until, "until"), "until"),
-            as_of=checks.as_of(_moment(self.as_of, "as_of")),
-            valid_at=checks.optional_utc(_moment(self.valid_at, "valid_at"), "valid_at"),
+            since=checks.optional_utc(moment(self.since, "since"), "since"),
+            until=checks.optional_utc(moment(self.until, "until"), "until"),
+            as_of=checks.as_of(moment(self.as_of, "as_of")),
+            valid_at=checks.optional_utc(moment(self.valid_at, "valid_at"), "valid_at"),
             metadata=checks.metadata_filter(self.metadata, metadata_name),
         )
 
@@ -72,7 +72,7 @@ class Asked:
             token_budget=self.token_budget,
             explain=self.explain,
             min_relevance=floor(self.min_relevance),
-            now=_moment(self.now, "now"),
+            now=moment(self.now, "now"),
         )
 
 
@@ -116,18 +116,18 @@ def _words(given: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
     return None if given is None else tuple(checks.short_name(word, name) for word in given)
 
 
-def _moment(given: datetime | str | None, name: str) -> datetime | None:
+def moment(given: datetime | str | None, name: str) -> datetime | None:
     """A time with its zone, UTC if it has none: `now` says in which zone today ends."""
     if given is None:
         return None
     try:
-        moment = checks.moment(given) if isinstance(given, str) else given
+        read = checks.moment(given) if isinstance(given, str) else given
     except ValueError as problem:
         shown = str(given)[: checks.MAX_SHOWN_CHARACTERS]
         raise Invalid(f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not {shown!r}") from problem
-    if not isinstance(moment, datetime):
-        raise Invalid(f"{name} must be a datetime, not {type(moment).__name__}")
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if not isinstance(read, datetime):
+        raise Invalid(f"{name} must be a datetime, not {type(read).__name__}")
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 class WhyRecalled(BaseModel):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -148,19 +148,22 @@ class Gateway:
         conversation_id: str | None = None,
         top_k: int = DEFAULT_TOP_K,
         min_relevance: Floor | None = None,
+        as_of: datetime | None = None,
     ) -> Results[Found]:
-        """What answers a prompt in any of some scopes, each thing once, the best first.
+        """What answers a prompt in any of some scopes, or would have `as_of` a time, each thing once, the best first.
 
         A prompt may be longer than a question: its beginning is searched by. One without any word finds nothing.
         """
         checks.text(query, "query")
         checks.between(top_k, 1, MAX_TOP_K, "top_k")
         query = query[: checks.MAX_QUESTION_CHARACTERS]
+        then = checks.as_of(as_of)
         places = await self._places(owner, scopes, conversation_id)
         if not checks.has_words(query):
             return Results()
+        searched = [replace(place, as_of=then) for place in places.values()]
         recollections = await self._recall.in_each(
-            owner.namespace, query, list(places.values()), top_k=top_k, min_relevance=min_relevance
+            owner.namespace, query, searched, top_k=top_k, min_relevance=min_relevance
         )
         found: dict[tuple[str, str], tuple[str, Memory]] = {}
         for name, recollection in zip(places, recollections, strict=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -61,7 +62,18 @@ async def fill(client: Client) -> dict[str, Any]:
     await call(client, "graph_add_edge", source_name=WORD, target_name=f"{WORD} too", relation="IS")
     document = (await call(client, "remember", text=f"All about {WORD}"))["id"]
     golden = (await call(client, "add_golden_query", query=WORD, expected_ids=[insight]))["query_id"]
-    stored = {"said": said, "insight": insight, "document": document, "golden": golden, "kept": kept}
+    about = {"text": f"Once upon a time in {WORD}", "user_id": WORD, "key": WORD}
+    old = (await call(client, "add_memory", **about))["id"]
+    memory = (await call(client, "add_memory", **about | {"text": f"There is no {WORD}"}))["id"]
+    stored = {
+        "memory": memory,
+        "old memory": old,
+        "said": said,
+        "insight": insight,
+        "document": document,
+        "golden": golden,
+        "kept": kept,
+    }
     return stored | {"conversation": conversation}
 
 
@@ -92,7 +104,8 @@ async def test_two_keys_of_one_server_see_nothing_of_each_other(engine: Engine, 
 
 def test_the_matrix_asks_every_tool_and_resource() -> None:
     """What judges store is shown by their query alone, and the golden test is asked in its own tests."""
-    asked = {name for code in (fill, check_that_nothing_is_seen) for name in code.__code__.co_consts}
+    asking = (fill, check_that_nothing_is_seen, check_that_no_memory_is_seen)
+    asked = {name for code in asking for name in code.__code__.co_consts}
     tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
     assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
@@ -123,9 +136,25 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     assert "is not in the golden set" in await refused(stranger, "remove_golden_query", query_id=ids["golden"])
     assert "is not in the golden set" in await refused(stranger, "accept_judgements", query_id=ids["golden"])
     assert "no item" in await refused(stranger, "archive_working_memory", id=ids["kept"])
+    await check_that_no_memory_is_seen(stranger, ids)
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
         assert "No item has the id" in await refused(stranger, "forget", id=memory)
     assert (await call(owner, "recall", query=WORD))["memories"]
+
+
+async def check_that_no_memory_is_seen(stranger: Client, ids: dict[str, Any]) -> None:
+    now = datetime.now(UTC).isoformat()
+    for filters in ({}, {"user_id": WORD}, {"key": WORD}, {"as_of": now}, {"valid_at": now}):
+        assert (await call(stranger, "list_memories", **filters))["result"] == []
+    for each in (ids["memory"], ids["old memory"]):
+        assert "Unknown memory" in await refused(stranger, "update_memory", id=each, text="mine now")
+        assert "Unknown memory" in await refused(stranger, "undo_memory", id=each)
+        assert "Unknown memory" in await refused(stranger, "delete_memory", id=each)
+        assert "Unknown memory" in await refused(stranger, "get_memory", id=each)
+        assert "was known at" in await refused(stranger, "get_memory", id=each, as_of=now)
+        assert "Unknown memory" in await refused(stranger, "memory_history", id=each)
+        own = {"text": "x", "user_id": WORD, "supersedes": [each]}
+        assert "Unknown memory" in await refused(stranger, "add_memory", **own)
 
 
 async def text(client: Client, uri: str) -> str:

@@ -5,7 +5,10 @@ recollect chat --config config.json --session s --message "remember that the par
 memory=$(recollect remember --user ann "The ferry leaves at nine.")
 recollect memories list --user ann
 recollect memories history "$memory"
+recollect memories show "$memory"
 recollect memories undo "$memory" 2> refused && exit 1
+newer=$(recollect remember --user ann --supersedes "$memory" --pinned "The ferry leaves at ten." 2> told)
+recollect memories delete "$newer" --restore
 recollect forget "memory:$memory" --yes 2> progress
 recollect index --wait
 recollect watch --once | grep -q forget

@@ -24,6 +24,15 @@ async def main() -> None:
     assert (await memory.recall("When does the boat go?")).memories
     assert [line async for line in memory.export()]
     assert (await memory.changes(limit=1)).next == 1
+    old = await memory.add_memory("Ann lives in Berlin.", user_id="ann", key="home city")
+    new = await memory.add_memory("Ann lives in Lisbon.", user_id="ann", key="home city")
+    assert (await memory.get_memory(old.id)).superseded_by == new.id
+    assert (await memory.get_memory(old.id, as_of=old.since)).superseded_by is None
+    await memory.update_memory(new.id, pinned=True)
+    assert [found.id for found in await memory.list_memories(user_id="ann", pinned=True)] == [new.id]
+    assert (await memory.undo_memory(old.id)).superseded_by is None
+    assert [event.event for event in await memory.memory_history(old.id)] == ["create", "supersede", "undo"]
+    assert (await memory.delete_memory(old.id, restore=True)).restored == [new.id]
     await memory.forget(session_id=session)
     await memory.close()
 

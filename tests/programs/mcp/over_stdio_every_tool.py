@@ -42,6 +42,14 @@ async def main() -> None:
         await call("accept_judgements", query_id=golden["query_id"])
         await call("get_golden_test_results")
         assert await call("remove_golden_query", query_id=golden["query_id"])
+        old = await call("add_memory", text="Ann lives in Berlin.", user_id="ann", key="home city")
+        new = await call("add_memory", text="Ann lives in Lisbon.", user_id="ann", key="home city")
+        assert (await call("get_memory", id=old["id"]))["superseded_by"] == new["id"]
+        assert await call("update_memory", id=new["id"], pinned=True)
+        assert await call("list_memories", user_id="ann", as_of=new["since"])
+        assert await call("undo_memory", id=old["id"])
+        assert await call("memory_history", id=old["id"])
+        assert await call("delete_memory", id=old["id"], restore=True)
         assert await client.read_resource("memory://working-memory")
         await call("record_interaction", conversation_id=conversation, user_message="When?", assistant_response="Nine.")
 

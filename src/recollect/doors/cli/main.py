@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from recollect import __version__
+from recollect.doors.cli.memory_commands import memories, remember
 from recollect.doors.cli.recall_options import recall_options
 from recollect.doors.cli.watch_command import watch
 from recollect.errors import Invalid, RecollectError
@@ -37,7 +38,8 @@ def cli() -> None:
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Server processes.")
 @click.option(
-    "--toolsets", help="MCP tools to offer, comma-separated: core, context, cognitive, golden, working.  [default: all]"
+    "--toolsets",
+    help="MCP tools to offer, comma-separated: core, context, cognitive, golden, working, memories.  [default: all]",
 )
 @click.option("--require-key", is_flag=True, help="Require a key for every request, even on loopback.")
 def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
@@ -102,7 +104,8 @@ def revoke_key(namespace: str | None, key_id: str) -> None:
 
 @cli.command()
 @click.option(
-    "--toolsets", help="Tools to offer, comma-separated: core, context, cognitive, golden, working.  [default: all]"
+    "--toolsets",
+    help="Tools to offer, comma-separated: core, context, cognitive, golden, working, memories.  [default: all]",
 )
 @click.option("--describe", is_flag=True, help="Print the tools and the token cost of their schemas, then exit.")
 def mcp(toolsets: str | None, describe: bool) -> None:
@@ -112,14 +115,7 @@ def mcp(toolsets: str | None, describe: bool) -> None:
     command.describe(toolsets) if describe else command.run(toolsets)
 
 
-@cli.command()
-@click.argument("text")
-@click.option("--user", help="Store it as a long-term memory of this user, listed by `recollect memories list`.")
-def remember(text: str, user: str | None) -> None:
-    """Store TEXT and print its id. Use - to read the text from standard input."""
-    from recollect.doors.cli.memories import remember_recall as memory
-
-    memory.remember(sys.stdin.read().rstrip("\n") if text == "-" else text, user)
+cli.add_command(remember)
 
 
 @cli.command()
@@ -186,39 +182,7 @@ def chat(config: Path | None, workspace: Path | None, session: str | None, messa
     run(config, workspace, session, message)
 
 
-@cli.group()
-def memories() -> None:
-    """List long-term memories, show their history, and restore superseded ones."""
-
-
-@memories.command("list")
-@click.option("--user", help="Only this user's items.")
-@click.option("--agent", help="Only this agent's memories.")
-@click.option("--session", help="Only this session's memories.")
-@click.option("--limit", type=int, default=20, show_default=True, help="Maximum number of memories.")
-def list_memories(user: str | None, agent: str | None, session: str | None, limit: int) -> None:
-    """List memories, newest first."""
-    from recollect.doors.cli.memories import memories
-
-    memories.show(user, agent, session, limit)
-
-
-@memories.command("history")
-@click.argument("memory_id")
-def memory_history(memory_id: str) -> None:
-    """Show the history of the memory MEMORY_ID, even if it was deleted."""
-    from recollect.doors.cli.memories import memories
-
-    memories.history(memory_id)
-
-
-@memories.command("undo")
-@click.argument("memory_id")
-def undo_memory(memory_id: str) -> None:
-    """Restore the memory MEMORY_ID, which a newer one superseded."""
-    from recollect.doors.cli.memories import memories
-
-    memories.undo(memory_id)
+cli.add_command(memories)
 
 
 @cli.group()

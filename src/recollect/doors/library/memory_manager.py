@@ -1,26 +1,21 @@
 """MemoryManager: the async library of the memory-manager contract."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
-from opentelemetry.trace import Span
 from pydantic import TypeAdapter
 
-from recollect import checks, models, tasks
-from recollect import settings as environment
+from recollect import checks, models
 from recollect.doors.changes import ChangesPage
 from recollect.doors.library import new_items, spans
+from recollect.doors.library.long_term import LongTermMethods
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
+from recollect.doors.library.opened import call, storage_failures
 from recollect.doors.recalls import Asked
-from recollect.engine import Engine
-from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.errors import Invalid
 from recollect.flows.feed import DEFAULT_LIMIT
 from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
@@ -28,11 +23,10 @@ from recollect.flows.remember import ANONYMOUS, Turn
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
-from recollect.settings import Settings
 from recollect.steps import in_steps
 
 
-class MemoryManager:
+class MemoryManager(LongTermMethods):
     """
     Async memory abstraction layer for conversation history and semantic search.
 
@@ -40,39 +34,9 @@ class MemoryManager:
     Close it with `await memory.close()`, or use it as an async context manager.
     """
 
-    def __init__(self, settings: Settings | None = None, *, namespace: str | None = None) -> None:
-        if settings is not None and not isinstance(settings, Settings):
-            raise Invalid(
-                f"MemoryManager takes Settings, not {type(settings).__name__}: for example Settings(database_url=...)"
-            )
-        self._settings = settings
-        self._namespace = None if namespace is None else checks.namespace(namespace)
-        # An engine lives in the event loop that opened it; a manager may be used from several, one after the other.
-        self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
-
-    async def __aenter__(self) -> Self:
-        with _storage_failures():
-            await self._engine()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Finish accepted writes and close the database. The next call opens it again."""
-        opening = self._engines.pop(asyncio.get_running_loop(), None)
-        if opening is not None and not _failed(opening):
-            with _storage_failures():
-                if not opening.done():
-                    await tasks.end(opening)
-                if not _failed(opening):
-                    await opening.result().close()
-
     async def create_session(self, user_id: str, metadata: dict[str, Any] | None = None) -> UUID:
         """Create a new session (optional; sessions auto-create on first message)."""
-        with _call("create_session") as span:
+        with call("create_session") as span:
             spans.annotate(span, {"user_id": str(user_id), "metadata_keys": spans.keys(metadata)})
             checks.identifier(user_id, "user_id")
             encoded = checks.metadata(metadata)
@@ -98,7 +62,7 @@ class MemoryManager:
         `speaker` is the name of who said it, `at` when it was said (now by default). With an `id` of your own you can
         repeat the call: the message is stored once. `user_id` is whose session it is if it is new.
         """
-        with _call("store_message") as span:
+        with call("store_message") as span:
             if span.is_recording():
                 span.set_attributes(
                     {
@@ -119,7 +83,7 @@ class MemoryManager:
         self, session_id: UUID, messages: Sequence[NewMessage], *, user_id: str | None = None
     ) -> list[UUID]:
         """Store messages in a session, next to each other and in this order, all or none; returns their ids."""
-        with _call("store_messages") as span:
+        with call("store_messages") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             new = tuple(await in_steps(new_items.messages(messages)))
             spans.annotate(span, {"message_count": len(new)})
@@ -135,7 +99,7 @@ class MemoryManager:
         `before` is the id of a message: the most recent N messages before that one. Page through a long history with
         the id of the oldest message you have. `as_of` is a time in the past: the history as it was then.
         """
-        with _call("get_conversation_history") as span:
+        with call("get_conversation_history") as span:
             spans.annotate(span, {"session_id": str(session_id), "limit": limit})
             key = _session_key(session_id)
             checks.optional_uuid(before, "before")
@@ -160,7 +124,7 @@ class MemoryManager:
 
     async def get_session(self, session_id: UUID, *, as_of: datetime | None = None) -> models.Session:
         """A session without its messages; raises NotFound if there is none, or was none at the time `as_of`."""
-        with _call("get_session") as span:
+        with call("get_session") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             key = _session_key(session_id)
             engine = await self._engine()
@@ -179,7 +143,7 @@ class MemoryManager:
         `after` is the id of the last session of the previous page. Sessions of other doors whose ids are not UUIDs are
         left out: this contract could not name them.
         """
-        with _call("list_sessions") as span:
+        with call("list_sessions") as span:
             spans.annotate(span, {"limit": limit})
             checks.optional_uuid(after, "after")
             engine = await self._engine()
@@ -203,7 +167,7 @@ class MemoryManager:
         `at` is when it was written (now by default). With an `id` of your own you can repeat the call: the document is
         stored once.
         """
-        with _call("store_document") as span:
+        with call("store_document") as span:
             if span.is_recording():
                 span.set_attributes(
                     {
@@ -221,7 +185,7 @@ class MemoryManager:
 
     async def store_documents(self, documents: Sequence[NewDocument]) -> list[UUID]:
         """Store documents, all or none; returns their ids in the same order."""
-        with _call("store_documents") as span:
+        with call("store_documents") as span:
             new = await in_steps(new_items.many_documents(documents))
             spans.annotate(span, {"document_count": len(new)})
             engine = await self._engine()
@@ -231,7 +195,7 @@ class MemoryManager:
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: dict[str, Any] | None = None
     ) -> list[models.Document]:
         """Perform semantic search using vector similarity (cosine distance)."""
-        with _call("semantic_search") as span:
+        with call("semantic_search") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             checks.positive(top_k, "top_k")
             vector = checks.query_embedding(query_embedding, "query_embedding")
@@ -248,7 +212,7 @@ class MemoryManager:
         self, start_date: datetime, end_date: datetime, metadata_filters: dict[str, Any] | None = None
     ) -> list[models.Document]:
         """Query documents by date range and optional metadata filters, newest first."""
-        with _call("temporal_query") as span:
+        with call("temporal_query") as span:
             spans.annotate(
                 span,
                 {
@@ -292,7 +256,7 @@ class MemoryManager:
         `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
         anything is left. "Yesterday" in the question counts from `now`.
         """
-        with _call("recall") as span:
+        with call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             asked = Asked(
                 query=query,
@@ -334,7 +298,7 @@ class MemoryManager:
         its duplicates, too; without it, the receipt lists them. The receipt counts the deleted rows; with `dry_run`,
         those that would be deleted.
         """
-        with _call("forget") as span:
+        with call("forget") as span:
             named = [(None, item), (SESSION, session_id), (USER, user_id)]
             given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
             if len(given) != 1:
@@ -354,7 +318,7 @@ class MemoryManager:
 
         Go on with `next` of the page. An empty page means that nothing has happened since.
         """
-        with _call("changes") as span:
+        with call("changes") as span:
             spans.annotate(span, {"limit": limit})
             engine = await self._engine()
             page = await engine.feed.page(self._scope(engine), since, limit)
@@ -368,21 +332,21 @@ class MemoryManager:
         connection back.
         """
         # The span is over before the first line: one that lasts would be the parent of whatever is done between lines.
-        with _call("export"):
+        with call("export"):
             engine = await self._engine()
-        with _storage_failures():
+        with storage_failures():
             async for line in engine.exporting.lines(self._scope(engine), user_id):
                 yield line
 
     async def flush(self) -> str | None:
         """Wait until everything stored so far is embedded. Returns None, or why it cannot be."""
-        with _call("flush"):
+        with call("flush"):
             engine = await self._engine()
             return await engine.indexer.flush(self._scope(engine))
 
     async def health_check(self) -> dict[str, Any]:
         """Check database connectivity and return health status."""
-        with _call("health_check") as span:
+        with call("health_check") as span:
             spans.annotate(span, {"status": "unhealthy", "postgres_version": "unknown"})
             engine = await self._engine()
             versions = await engine.health()
@@ -392,46 +356,6 @@ class MemoryManager:
                 "postgres_version": versions.postgres,
                 "pgvector_version": versions.pgvector,
             }
-
-    def _scope(self, engine: Engine) -> str:
-        return self._namespace or engine.settings.namespace
-
-    async def _engine(self) -> Engine:
-        loop = asyncio.get_running_loop()
-        opening = self._engines.get(loop)
-        if opening is None or _failed(opening):
-            for gone in [other for other in self._engines if other.is_closed()]:
-                del self._engines[gone]
-            opening = self._engines[loop] = loop.create_task(Engine.open(self._settings or environment.load()))
-        # A caller that is cancelled must not cancel the opening that others wait for.
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            is_cancelled = task is not None and task.cancelling() > 0
-            if opening.cancelled() and not is_cancelled:
-                raise Unavailable("The MemoryManager was closed while it was opening: try again") from None
-            raise
-
-
-def _failed(opening: "asyncio.Task[Engine]") -> bool:
-    return opening.done() and (opening.cancelled() or opening.exception() is not None)
-
-
-@contextmanager
-def _call(name: str) -> Iterator[Span]:
-    with _storage_failures(), spans.operation(name) as span:
-        yield span
-
-
-@contextmanager
-def _storage_failures() -> Iterator[None]:
-    try:
-        yield
-    except (Unavailable, Misconfigured, Conflict, LimitReached) as problem:
-        from recollect.doors.library.errors import StorageError  # sqlalchemy is slow to import
-
-        raise StorageError(problem) from problem
 
 
 def _new_owner(user_id: str | None) -> str:

@@ -8,9 +8,14 @@ from recollect.errors import Invalid
 if TYPE_CHECKING:
     from recollect.doors.mcp.tool import Definition
 
-CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING = "core", "context", "cognitive", "golden", "working"
-
-ALL = (CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING)
+ALL = CORE, CONTEXT, COGNITIVE, GOLDEN, WORKING, MEMORIES = (
+    "core",
+    "context",
+    "cognitive",
+    "golden",
+    "working",
+    "memories",
+)
 
 
 def chosen(names: str | None) -> tuple[str, ...]:
@@ -26,7 +31,7 @@ def chosen(names: str | None) -> tuple[str, ...]:
 
 def definitions(names: Sequence[str]) -> list["Definition"]:
     """The tools of some toolsets. Imported here, so that naming toolsets does not load the SDK."""
-    from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, working
+    from recollect.doors.mcp.tools import cognitive, context, core, golden, graph, memories, working
 
     toolsets = {
         CORE: core.TOOLS.definitions,
@@ -34,5 +39,6 @@ def definitions(names: Sequence[str]) -> list["Definition"]:
         COGNITIVE: [*cognitive.TOOLS.definitions, *graph.TOOLS.definitions],
         GOLDEN: golden.TOOLS.definitions,
         WORKING: working.TOOLS.definitions,
+        MEMORIES: memories.TOOLS.definitions,
     }
     return [definition for name in names for definition in toolsets[name]]

@@ -56,7 +56,9 @@ class Options:
             if not colon or not item_id:
                 raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
             checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
-        return replace(self, **checked_details(self.details()))
+        checked = replace(self, **checked_details(self.details()))
+        _check_order(checked.valid_from, checked.valid_until)
+        return checked
 
     def details(self) -> dict[str, Any]:
         """What becomes a part of the memory, as far as it was said."""
@@ -74,16 +76,24 @@ def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
         checked["expires_at"] = checks.future(checked["expires_at"], "expires_at")
     if checked.get("key") is not None:
         checked["key"] = checks.short_name(checked["key"], "key").strip()
-    if "pinned" in checked and not isinstance(checked["pinned"], bool):
-        raise Invalid(f"pinned must be true or false, not {checked['pinned']!r}")
+    _check_pinned(checked.get("pinned", False))
     return checked
+
+
+def _check_pinned(pinned: object) -> None:
+    if not isinstance(pinned, bool):
+        raise Invalid(f"pinned must be true or false, not {pinned!r}")
 
 
 def check_validity(memory: StoredMemory) -> StoredMemory:
     """Refuse a memory that would stop being true before it begins."""
-    if memory.valid_from is not None and memory.valid_until is not None and memory.valid_until <= memory.valid_from:
-        raise Invalid("valid_until must be later than valid_from")
+    _check_order(memory.valid_from, memory.valid_until)
     return memory
+
+
+def _check_order(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    if valid_from is not None and valid_until is not None and valid_until <= valid_from:
+        raise Invalid("valid_until must be later than valid_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,8 @@ class Chosen:
             raise Invalid("categories is empty and would match nothing: omit it to match all")
         for category in self.categories or ():
             checks.one_of(category, CATEGORIES, "categories")
+        if self.pinned is not None:
+            _check_pinned(self.pinned)
         if "category" in (self.metadata or {}):
             raise Invalid("metadata.category is read-only: filter by categories")
         since, until = self.since, self.until

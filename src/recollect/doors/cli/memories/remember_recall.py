@@ -8,20 +8,24 @@ from typing import Any
 from recollect import checks
 from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
-from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text
+from recollect.doors.memories import DEFAULT_CATEGORY
+from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text, moment
 from recollect.engine import Engine
+from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.search.recall import Memory, Recollection
 from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 300
 MAX_SHOWN_REPEATS = 5
+TIMES = ("valid_from", "valid_until", "expires_at")
 
 KNOWN_ALREADY = "Already stored: nothing was added."
 
 
 @command
-async def remember(text: str, user: str | None) -> None:
+async def remember(text: str, user: str | None, *, category: str = DEFAULT_CATEGORY, **options: Any) -> None:
     """Store one text: for a user as a long-term memory, otherwise as a document."""
+    times = {name: moment(options[name], name) for name in TIMES if name in options}
     checks.text(text, "text")
     async with opened_engine() as engine:
         namespace = engine.settings.namespace
@@ -30,8 +34,11 @@ async def remember(text: str, user: str | None) -> None:
             document = await engine.remember.text(namespace, text)
             stored_id, known = document.id, document.what == "existing"
         else:
-            added = await engine.memories.add(namespace, text, "fact", MemoryScope(user_id=user))
+            said = Options(**options | times)
+            added = await engine.memories.add(namespace, text, category, MemoryScope(user_id=user), options=said)
             stored_id, known, degraded = added.memory.id, added.what == "existing", added.degraded
+            for superseded in added.superseded:
+                echo(f"Superseded: {superseded}", err=True)
         if known:
             echo(KNOWN_ALREADY, err=True)
         if degraded is not None:

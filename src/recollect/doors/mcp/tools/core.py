@@ -76,10 +76,10 @@ class Forgotten(BaseModel):
 async def remember(
     caller: Caller,
     text: Annotated[str, Field(min_length=1, description="Text to remember, in full sentences")],
-    metadata: Annotated[dict[str, Any] | None, Field(description="Metadata to store with it")] = None,
+    metadata: dict[str, Any] | None = None,
     at: Annotated[Moment | None, Field(description="When it was said (default: now)")] = None,
 ) -> Remembered:
-    """Store a text permanently and make it available to keyword and semantic search. Returns its id."""
+    """Store a text permanently for keyword and semantic search. Returns its id."""
     remembered = await caller.engine.remember.text(caller.namespace, text, metadata, at)
     return Remembered(id=f"document:{remembered.id}", existing=remembered.what == "existing")
 
@@ -88,9 +88,7 @@ async def remember(
 async def recall(
     caller: Caller,
     query: Annotated[str, Field(min_length=1, description="Question or keywords")],
-    top_k: Annotated[
-        int, Field(ge=1, le=MAX_TOP_K, description="Maximum number of results"), WHOLE
-    ] = recalls.DEFAULT_TOP_K,
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K), WHOLE] = recalls.DEFAULT_TOP_K,
     user_id: str | None = None,
     agent_id: str | None = None,
     session_id: str | None = None,
@@ -102,7 +100,7 @@ async def recall(
     until: str | None = None,
     as_of: Annotated[str | None, Field(description="Answer as of then")] = None,
     valid_at: str | None = None,
-    metadata: Annotated[dict[str, Any] | None, Field(description="Its metadata must contain this")] = None,
+    metadata: Annotated[dict[str, Any] | None, Field(description="Must be in its metadata")] = None,
     min_relevance: Annotated[float | None, Field(description="0 to 1")] = None,
     explain: bool = False,
 ) -> Recalled:
@@ -139,8 +137,7 @@ async def forget(
         str,
         Field(
             min_length=1,
-            description="Id of a memory, as returned by recall; or session:ID or user:ID for everything in a session "
-            "or of a user",
+            description="Id as returned by recall; or session:ID or user:ID for everything of it",
         ),
     ],
     twins: Annotated[bool, Field(description="Also remove duplicates")] = False,

@@ -10,11 +10,11 @@ from pydantic import AliasChoices, BaseModel, Field, SecretStr
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.recalls import floor, floor_of_text
 from recollect.doors.rest import answered, degraded
-from recollect.doors.rest.bodies import Body
+from recollect.doors.rest.bodies import Body, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.document import WITHOUT_KEY
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routes.recall import FLOOR, Floor
+from recollect.doors.rest.routes.recall import AS_OF, FLOOR, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
@@ -78,6 +78,7 @@ class GatewaySearch(Identified):
     )
     top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="Maximum number of results")
     min_relevance: Floor | None = Field(None, description=FLOOR)
+    as_of: Moment | None = Field(None, description=AS_OF)
 
 
 class GatewayResult(BaseModel):
@@ -218,6 +219,7 @@ async def search_user_memories(
         conversation_id=body.conversation_id,
         top_k=body.top_k,
         min_relevance=least,
+        as_of=body.as_of,
     )
     degraded.tell(response, found.degraded)
     answered.tell(response, found, least)
