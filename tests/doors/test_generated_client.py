@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -106,6 +107,12 @@ async def use_memories(client: Client, engine: Engine) -> None:
     assert recalled.memories[0].explanation.parts.to_dict()["cosine"] > 0
     listed = await client.call("list_memories", user_id="u", metadata='{"source": "test"}', since=old.created_at)
     assert [memory.id for memory in listed.results] == [new.id, old.id]
+    then = {"as_of": old.created_at, "valid_at": old.created_at}
+    assert [memory.id for memory in (await client.call("list_memories", user_id="u", **then)).results] == [old.id]
+    replacing = tea | {"messages": "The user likes juice.", "key": "drink", "pinned": True, "supersedes": [new.id]}
+    juice = await client.call("add_memory", body=replacing | {"valid_from": "2026-01-01T00:00:00Z"})
+    assert (juice.key, juice.pinned, juice.valid_from.year) == ("drink", True, 2026)
+    assert (await client.call("delete_memory", juice.id, restore=True)).restored == [new.id]
     await supersede(engine, old.id, new.id)
     assert (await client.call("undo_supersession", old.id)).id == old.id
     assert (await client.call("update_memory", old.id, body={"data": "The user likes green tea."})).updated_at
@@ -125,7 +132,7 @@ async def use_gateway(client: Client) -> None:
     ).added == 1
     assert (await client.call("flush_chat", body=anna | {"session_id": "chat:1"})).status == "flushed"
     await client.call("put_resource", body=anna | {"resource_uri": "file:tea", "text": "Tea is hot."})
-    asked = {"query": "tea", "scope": ["all_user_memory"]}
+    asked = {"query": "tea", "scope": ["all_user_memory"], "as_of": datetime.now(UTC).isoformat()}
     assert len((await client.call("search_user_memories", body={**anna, **asked})).results) == 2
     assert (await client.call("forget_user", "anna", dry_run=False)).forgotten
 

@@ -32,7 +32,12 @@ FLAGS = {
 }
 
 # Filters that leave out everything.
-NOTHING: list[dict[str, Any]] = [{"until": "2000-01-01T00:00:00+00:00"}, {"min_relevance": 1}]
+NOTHING: list[dict[str, Any]] = [
+    {"until": "2000-01-01T00:00:00+00:00"},
+    {"as_of": "2000-01-01T00:00:00+00:00"},
+    {"kinds": ["memory"], "valid_at": "2019-12-31T00:00:00+00:00"},
+    {"min_relevance": 1},
+]
 
 
 class Doors:
@@ -49,7 +54,7 @@ class Doors:
         given = dict(filters)
         if "metadata" in given:
             given["metadata_filters"] = given.pop("metadata")
-        for name in {"since", "until"} & given.keys():
+        for name in {"since", "until", "as_of", "valid_at"} & given.keys():
             given[name] = datetime.fromisoformat(given[name])
         found = self.run(self.memory.recall(QUESTION, **given))
         shown = [
@@ -124,7 +129,8 @@ def _fill(doors: Doors) -> None:
         said = {"messages": [{"role": role, "content": text}]}
         doors.http.post(f"/stm/{session}/messages", json=said).raise_for_status()
     memory = {"messages": "Her doctor advised less coffee.", "category": "fact", "user_id": "ann"}
-    doors.http.post("/ltm/memories", json=memory | {"metadata": {"source": "visit"}}).raise_for_status()
+    more = {"metadata": {"source": "visit"}, "valid_from": "2020-01-01T00:00:00Z"}
+    doors.http.post("/ltm/memories", json=memory | more).raise_for_status()
     doors.mcps[0].ok("remember", text="The doctor's number is 555.", metadata={"source": "card", "page": 3})
     doors.run(doors.memory.flush())
 
@@ -142,6 +148,7 @@ def _fill(doors: Doors) -> None:
         {"metadata": {"source": "card"}},
         {"since": "2000-01-01T00:00:00+00:00", "until": "2099-01-01T00:00:00+00:00", "top_k": 2},
         {"min_relevance": 0},
+        {"valid_at": "2020-01-01T00:00:00+00:00"},
         *NOTHING,
     ],
     ids=str,
@@ -195,6 +202,7 @@ def test_nothing_reaches_a_relevance_of_one_and_the_answer_says_so(doors: Doors)
         ({"roles": [" "]}, "roles is empty: it needs at least one"),
         ({"exclude_session": ""}, "exclude_session is empty: pass the id of the session"),
         ({"since": "2024-02-01T00:00:00+00:00", "until": "2024-01-01T00:00:00+00:00"}, "is before since"),
+        ({"as_of": "2999-01-01T00:00:00+00:00"}, "is in the future: pass a time in the past, or omit it for now"),
         ({"top_k": 0}, "top_k"),
     ],
     ids=str,
@@ -228,7 +236,7 @@ def test_a_budget_of_nothing_is_refused_in_the_same_words(doors: Doors) -> None:
     assert sentence in doors.command(token_budget=0).stderr
 
 
-@pytest.mark.parametrize("name", ["since", "until", "now"])
+@pytest.mark.parametrize("name", ["since", "until", "as_of", "valid_at", "now"])
 def test_a_time_that_is_none_is_refused(doors: Doors, name: str) -> None:
     sentence = f"{name} must be a date and time such as 2026-02-14T12:00:00Z, not 'soon'"
     assert sentence in doors.http.post("/recall", json={"query": QUESTION, name: "soon"}).json()["detail"]

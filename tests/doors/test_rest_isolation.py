@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -54,7 +55,7 @@ async def fill(owner: Asked) -> dict[str, str]:
     """One of everything; returns the ids and the user's key."""
     said = [{"role": "user", "content": WORD}]
     await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
-    memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER}
+    memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD, "pinned": True}
     memory_id = (await owner.ok("POST", "/ltm/memories", memory))["id"]
     key = (await owner.ok("POST", "/users", {"user_id": USER}))["user_key"]
     identity = {"user_id": USER, "user_key": key}
@@ -83,7 +84,8 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         search = {"user_id": USER, "user_key": ids["key"], "query": WORD, "scope": ["all_user_memory"]}
         assert (await owner.ok("POST", "/memories/search", search))["results"]
         assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
-        assert (await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"]))["memory"]
+        kept = await owner.ok("GET", "/ltm/memories/{memory_id}", memory_id=ids["memory"])
+        assert (kept["key"], "superseded_by" in kept["metadata"]) == (WORD, False)
         seen = (await stranger.ok("GET", "/changes"))["changes"]
         assert len({change["author"] for change in seen}) == 1
         assert WORD not in str([change["content"] for change in seen])
@@ -124,6 +126,12 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
     ):
         assert (await stranger.ok("POST", "/recall", {"query": WORD} | filters))["memories"] == []
     assert (await stranger.ok("POST", "/ltm/memories/search", {"query": WORD, "user_id": USER}))["results"] == []
+    now = datetime.now(UTC).isoformat().replace("+", "%2B")
+    for query in ("", f"?key={WORD}", "?pinned=true", f"?as_of={now}", f"?valid_at={now}"):
+        assert (await stranger.ok("GET", "/ltm/memories" + query))["results"] == []
+    at_that_time = {"query": WORD, "user_id": USER, "as_of": datetime.now(UTC).isoformat()}
+    assert (await stranger.ok("POST", "/ltm/memories/search", at_that_time))["results"] == []
+    assert (await stranger.ok("POST", "/recall", at_that_time))["memories"] == []
     assert (await stranger.ok("GET", "/ltm/memories"))["results"] == []
     for method, pattern, body in (
         ("GET", "/ltm/memories/{memory_id}", None),
@@ -136,7 +144,9 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
         answer = await stranger.ask(method, pattern, body, memory_id=memory_id)
         assert answer.status_code == 404
         assert WORD not in answer.text
-    own = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER}
+    own = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD}
+    replacing = await stranger.ask("POST", "/ltm/memories", own | {"supersedes": [memory_id]})
+    assert replacing.status_code == 404
     assert (await stranger.ok("POST", "/ltm/memories", own))["id"] != memory_id
 
 
