@@ -56,7 +56,9 @@ class Options:
             if not colon or not item_id:
                 raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
             checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
-        return replace(self, **checked_details(self.details()))
+        checked = replace(self, **checked_details(self.details()))
+        check_validity(checked.valid_from, checked.valid_until)
+        return checked
 
     def details(self) -> dict[str, Any]:
         """What becomes a part of the memory, as far as it was said."""
@@ -79,11 +81,10 @@ def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def check_validity(memory: StoredMemory) -> StoredMemory:
+def check_validity(valid_from: datetime | None, valid_until: datetime | None) -> None:
     """Refuse a memory that would stop being true before it begins."""
-    if memory.valid_from is not None and memory.valid_until is not None and memory.valid_until <= memory.valid_from:
+    if valid_from is not None and valid_until is not None and valid_until <= valid_from:
         raise Invalid("valid_until must be later than valid_from")
-    return memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Change:
         checks.metadata(merged)
         details = checked_details(self.details)
         changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **details)
-        return check_validity(changed)
+        check_validity(changed.valid_from, changed.valid_until)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
