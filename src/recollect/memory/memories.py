@@ -27,6 +27,7 @@ class _Sql(Queries, file="memories.sql"):
     newest: Query
     newest_as_of: Query
     keep_version: Query
+    expire_versions: Query
     versions: Query
     expired: Query
     change: Query
@@ -365,6 +366,11 @@ class Memories:
         await tx.all(_Sql.blank_history, memory_id=memory_id)
         await self._record(tx, memory_id, MemoryScope(*row), event, None, None)
         return True
+
+    async def expire_versions(self, tx: Transaction, memory: StoredMemory) -> list[str]:
+        """Let the past versions of a memory expire when it does; returns them, as their passages name them."""
+        rows = await tx.all(_Sql.expire_versions, memory_id=memory.id, expires_at=memory.expires_at)
+        return [past_item(memory.id, row["number"]) for row in rows]
 
     async def versions(self, db: Statements, ids: Sequence[UUID]) -> list[str]:
         """The past versions of some memories, as their passages name them."""

@@ -36,11 +36,11 @@ limit 1;
 update memories set slot = :slot where namespace = :namespace and id = :id;
 
 -- in_slot
--- The memory in force that has a key in a scope, locked until the transaction ends; also one that has expired.
+-- The memory in force that has a key in a scope, locked until the transaction ends.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
        since, valid_from, valid_until, key, expires_at, pinned, sources
 from memories
-where namespace = :namespace and superseded_by is null and slot = :slot
+where namespace = :namespace and superseded_by is null and slot = :slot and (expires_at is null or expires_at > now())
 for update;
 
 -- find
@@ -142,7 +142,7 @@ from (
     where versions.namespace = :namespace and versions.memory_id = any(:ids::uuid[]) and versions.since <= :as_of
       and (versions.until > :as_of or versions.superseded_by is not null)
 ) as known
-order by id, since desc;
+order by id, since desc, ended desc nulls first;
 
 -- keep_version
 -- What a memory has been until now, as the next of its versions.
@@ -156,6 +156,12 @@ select :namespace, :memory_id::uuid, coalesce(max(number), 0) + 1, :text::text, 
        :agent_id::text, :session_id::text, :position::bigint, :created_at::timestamptz
 from memory_versions
 where namespace = :namespace and memory_id = :memory_id
+returning number;
+
+-- expire_versions
+-- All that a memory ever was is over when the memory is.
+update memory_versions set expires_at = :expires_at::timestamptz
+where namespace = :namespace and memory_id = :memory_id::uuid
 returning number;
 
 -- versions

@@ -1,11 +1,11 @@
 """Long-term memory: one call creates one memory, which is found at once and has a history of changes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from recollect import checks, tasks, telemetry
@@ -15,6 +15,7 @@ from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
+from recollect.flows.long_term.memory_ids import as_uuid, existing, is_uuid, unknown
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
 from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced, superseding
@@ -50,10 +51,11 @@ LOOKED_AT = 50
 _ASKED_CHARACTERS = 2_000
 # Only others who write to the same memory at the same moment make a second attempt necessary.
 _ATTEMPTS = 5
-_SHOWN_ID_CHARACTERS = 64
 # Memories that expire in one transaction.
 SWEPT_AT_ONCE = 100
 EXPIRED = {"because": "expired"}
+
+Result = TypeVar("Result")
 
 
 class LongTermMemory:
@@ -192,13 +194,13 @@ class LongTermMemory:
 
     async def get(self, namespace: str, memory_id: str, as_of: datetime | None = None) -> StoredMemory:
         """One memory, whether it is in force or superseded; with `as_of`, as it was then."""
-        wanted = _uuid(memory_id)
+        wanted = as_uuid(memory_id)
         moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:
             found = await self._memories.find(db, [wanted], moment)
         if moment is not None and wanted not in found:
             raise NotFound(f"No memory {wanted} was known at {moment.isoformat()}")
-        return _existing(found, wanted)
+        return existing(found, wanted)
 
     @telemetry.memory_operation("update_memory")
     async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
@@ -221,9 +223,10 @@ class LongTermMemory:
         new = change.of(seen)
         said = None if change.text is None and change.category is None else await _gist(new.text)
         prepared = await self._passage_writer.prepare(namespace, new.text)
-        try:
+
+        async def write() -> StoredMemory | None:
             async with self._database.transaction(namespace) as tx:
-                memory = _existing(await self._memories.lock(tx, [seen.id]), seen.id)
+                memory = existing(await self._memories.lock(tx, [seen.id]), seen.id)
                 if memory.superseded_by is not None:
                     raise Conflict(
                         f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change the newer one"
@@ -232,10 +235,16 @@ class LongTermMemory:
                     return None
                 changed, superseded = await self._writer.change(tx, memory, change.of(memory), prepared, said)
                 await self._tell(tx, "update", changed, superseded)
+                return changed
+
+        try:
+            changed = await self._unhindered(namespace, write)
         except Conflict as clash:
             if said is None:
                 raise
             raise await self._explained(namespace, clash, new, said) from clash
+        if changed is None:
+            return None
         self._passage_writer.committed(namespace, prepared)
         return Written(changed, prepared.degraded)
 
@@ -245,7 +254,7 @@ class LongTermMemory:
 
         What it had superseded stays out of force, unless it is to be restored in the same transaction.
         """
-        wanted = _uuid(memory_id)
+        wanted = as_uuid(memory_id)
         async with self._database.reading(namespace) as db:
             replaced = await self._memories.replaced_by(db, wanted)
         ids = tuple(memory.id for memory in replaced)
@@ -255,7 +264,7 @@ class LongTermMemory:
         # A superseded memory never changes, so that this holds until the transaction.
         prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
         try:
-            await self._removed(namespace, wanted, prepared)
+            await self._unhindered(namespace, lambda: self._removed(namespace, wanted, prepared))
         except Conflict as clash:
             raise Conflict(
                 f"Some memories that memory {wanted} superseded now have duplicates, so not all can be restored: "
@@ -265,10 +274,11 @@ class LongTermMemory:
 
     async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Prepared]) -> None:
         async with self._database.transaction(namespace) as tx:
-            if not await self._writer.remove(tx, [wanted], "delete"):
-                raise _unknown(str(wanted))
+            held = await self._memories.lock(tx, [wanted, *restored])
+            existing(held, wanted)
+            await self._writer.remove(tx, [wanted], "delete")
             told = [changes.Change("delete", MEMORY, str(wanted))]
-            for memory in (await self._memories.lock(tx, list(restored))).values():
+            for memory in held.values():
                 if memory.superseded_by == wanted:
                     await self._writer.reinstate(tx, memory, restored[memory.id])
                     told.append(changes.Change("update", MEMORY, str(memory.id), {"restored": True}))
@@ -290,28 +300,41 @@ class LongTermMemory:
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
         """What happened to a memory, also to one that is deleted, in order."""
-        wanted = _uuid(memory_id)
+        wanted = as_uuid(memory_id)
         async with self._database.reading(namespace) as db:
             entries = await self._memories.history(db, wanted)
         if not entries:
-            raise _unknown(memory_id)
+            raise unknown(memory_id)
         return entries
 
     async def undo(self, namespace: str, memory_id: str) -> Written:
         """Bring back a memory that another one superseded; the other one stays, too."""
         memory = await self.get(namespace, memory_id)
         said, prepared = await asyncio.gather(_gist(memory.text), self._passage_writer.prepare(namespace, memory.text))
-        try:
+
+        async def write() -> StoredMemory:
             async with self._database.transaction(namespace) as tx:
-                memory = _existing(await self._memories.lock(tx, [memory.id]), memory.id)
-                if memory.superseded_by is None:
+                held = existing(await self._memories.lock(tx, [memory.id]), memory.id)
+                if held.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored, superseded = await self._writer.reinstate(tx, memory, prepared)
+                restored, superseded = await self._writer.reinstate(tx, held, prepared)
                 await self._tell(tx, "update", restored, superseded, {"restored": True})
+                return restored
+
+        try:
+            restored = await self._unhindered(namespace, write)
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
+
+    async def _unhindered(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
+        """Write, and once more after a clash: what stood in the way may have expired, or may give way by now."""
+        try:
+            return await write()
+        except Duplicate:
+            await self.sweep(namespace)
+            return await write()
 
     async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], more: More) -> Added:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
@@ -347,11 +370,11 @@ class LongTermMemory:
         """The memories that a caller wants replaced; refused if one is not of the same scope, or not in force."""
         if not supersedes:
             return []
-        ids = list(dict.fromkeys(map(_uuid, supersedes)))
+        ids = list(dict.fromkeys(map(as_uuid, supersedes)))
         async with self._database.reading(namespace) as db:
             found = await self._memories.find(db, ids)
         for memory_id in ids:
-            memory = _existing(found, memory_id)
+            memory = existing(found, memory_id)
             if memory.scope != scope:
                 raise Invalid(
                     f"Memory {memory_id} belongs to another scope and cannot be superseded from this one: "
@@ -378,7 +401,7 @@ class LongTermMemory:
         if not recalled:
             return None
         checks.between(len(recalled), 1, MAX_RECALLED, "the number of recalled texts")
-        ids = {entry: _uuid(entry) for entry in recalled if _is_uuid(entry)}
+        ids = {entry: as_uuid(entry) for entry in recalled if is_uuid(entry)}
         async with self._database.reading(namespace) as db:
             named = await self._memories.find(db, list(ids.values()))
         own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(scope, memory)]
@@ -405,17 +428,23 @@ class LongTermMemory:
         if more.is_part_of(memory):
             return Added(memory, "existing")
         prepared = await self._passage_writer.prepare(namespace, memory.text)
-        async with self._database.transaction(namespace) as tx:
-            held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
-            if held is None or not _in_force(held) or held.text != memory.text:
-                return None
-            if more.is_part_of(held):
-                return Added(held, "existing")
-            merged = more.merged_into(held)
-            changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=more.replaced)
-            await self._tell(tx, "update", changed, superseded)
-        self._passage_writer.committed(namespace, prepared)
-        return Added(changed, "merged", tuple(superseded), prepared.degraded)
+
+        async def write() -> Added | None:
+            async with self._database.transaction(namespace) as tx:
+                held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
+                if held is None or not _in_force(held) or held.text != memory.text:
+                    return None
+                if more.is_part_of(held):
+                    return Added(held, "existing")
+                merged = more.merged_into(held)
+                changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=more.replaced)
+                await self._tell(tx, "update", changed, superseded)
+                return Added(changed, "merged", tuple(superseded), prepared.degraded)
+
+        added = await self._unhindered(namespace, write)
+        if added is not None and added.what == "merged":
+            self._passage_writer.committed(namespace, prepared)
+        return added
 
     async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
         """What a clash is about: another memory of the same scope that says the same, if it is that."""
@@ -452,27 +481,3 @@ def _may_see(scope: MemoryScope, memory: StoredMemory) -> bool:
 
 def _in_force(memory: StoredMemory) -> bool:
     return memory.superseded_by is None
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        UUID(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _uuid(memory_id: str) -> UUID:
-    if not _is_uuid(memory_id):
-        raise _unknown(memory_id)
-    return UUID(memory_id)
-
-
-def _existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemory:
-    if memory_id not in found:
-        raise _unknown(str(memory_id))
-    return found[memory_id]
-
-
-def _unknown(memory_id: str) -> NotFound:
-    return NotFound(f"Unknown memory {memory_id[:_SHOWN_ID_CHARACTERS]}")

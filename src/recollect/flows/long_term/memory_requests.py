@@ -57,7 +57,7 @@ class Options:
                 raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
             checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
         checked = replace(self, **checked_details(self.details()))
-        _check_order(checked.valid_from, checked.valid_until)
+        check_validity(checked.valid_from, checked.valid_until)
         return checked
 
     def details(self) -> dict[str, Any]:
@@ -85,13 +85,8 @@ def _check_pinned(pinned: object) -> None:
         raise Invalid(f"pinned must be true or false, not {pinned!r}")
 
 
-def check_validity(memory: StoredMemory) -> StoredMemory:
+def check_validity(valid_from: datetime | None, valid_until: datetime | None) -> None:
     """Refuse a memory that would stop being true before it begins."""
-    _check_order(memory.valid_from, memory.valid_until)
-    return memory
-
-
-def _check_order(valid_from: datetime | None, valid_until: datetime | None) -> None:
     if valid_from is not None and valid_until is not None and valid_until <= valid_from:
         raise Invalid("valid_until must be later than valid_from")
 
@@ -119,7 +114,8 @@ class Change:
         checks.metadata(merged)
         details = checked_details(self.details)
         changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **details)
-        return check_validity(changed)
+        check_validity(changed.valid_from, changed.valid_until)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ class More:
         """The memory with all of it."""
         metadata = {**memory.metadata, **self.metadata}
         checks.metadata(metadata)
-        return check_validity(replace(memory, metadata=metadata, **self.details))
+        merged = replace(memory, metadata=metadata, **self.details)
+        check_validity(merged.valid_from, merged.valid_until)
+        return merged
 
 
 class MemoryWriter:
@@ -73,10 +75,10 @@ class MemoryWriter:
         memory = await self._memories.add(tx, draft, moment)
         if memory is None:
             return None, []
-        await self._passage_writer.add(tx, _source(memory, prepared), prepared)
         for other, reason in old.values():
             await self.supersede(tx, other, memory, moment, reason)
         await self._memories.take_slot(tx, memory)
+        await self._passage_writer.add(tx, _source(memory, prepared), prepared)
         return memory, list(old)
 
     async def _replaceable(
@@ -112,6 +114,9 @@ class MemoryWriter:
             await self.supersede(tx, other, memory, moment, reason)
         changed = await self._memories.change(tx, memory, new, moment, said)
         await self._retire(tx, memory.id, moment)
+        if changed.expires_at != memory.expires_at:
+            versions = await self._memories.expire_versions(tx, changed)
+            await self._passages.expire(tx, PAST_MEMORY, versions, changed.expires_at)
         await self._passage_writer.add(tx, _source(changed, prepared), prepared)
         return changed, list(old)
 

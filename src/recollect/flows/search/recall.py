@@ -285,7 +285,7 @@ def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str,
     for item in ranked:
         said = saying(item.best)
         if said in repeats:
-            repeats[said].append(item.best.item_id)
+            repeats[said].append(_shown(item.best)[1])
         elif len(first) < limit:
             repeats[said] = []
             first.append((item, repeats[said]))
@@ -321,11 +321,16 @@ def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
     return ids.index(nominee.id) + 1 if nominee.id in ids else None
 
 
+def _shown(nominee: Nominee) -> tuple[str, str]:
+    """The kind and the id of an item in answers: a past version goes by the memory that it is of."""
+    if nominee.kind == PAST_MEMORY:
+        return MEMORY, memory_of(nominee.item_id)
+    return nominee.kind, nominee.item_id
+
+
 def _memory(item: Ranked, chance: float, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
     passage = item.best
-    kind, item_id = passage.kind, passage.item_id
-    if kind == PAST_MEMORY:
-        kind, item_id = MEMORY, memory_of(item_id)
+    kind, item_id = _shown(passage)
     nearness = item.signals.words if passage.cosine is None else passage.cosine
     return Memory(
         kind=kind,

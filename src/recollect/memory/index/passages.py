@@ -35,6 +35,7 @@ class _Sql(Queries, file="passages.sql"):
     retire: Query
     retire_words: Query
     retire_vectors: Query
+    expire: Query
     of_items: Query
     count_of_items: Query
     count_in_sessions: Query
@@ -242,11 +243,20 @@ class Passages:
     async def retire(
         self, tx: Transaction, kind: str, item_id: str, past_kind: str, past_item_id: str, moment: datetime
     ) -> None:
-        """Keep the passages of an item for questions about the time before a moment, as those of a past version."""
+        """Keep the passages of an item for questions about the time before a moment, as those of a past version.
+
+        An indexer that works on them would store vectors of what they were, so this waits for it. Before a transaction
+        counts words, therefore: the indexer counts some, too.
+        """
+        await tx.all(_Sql.lock, ids=await self.of_items(tx, kind, [item_id]))
         names = {"kind": kind, "item_id": item_id, "past_kind": past_kind, "past_item_id": past_item_id}
         ids = [row["id"] for row in await tx.all(_Sql.retire, **names, moment=moment)]
         for statement in (_Sql.retire_words, _Sql.retire_vectors):
             await tx.all(statement, ids=ids, past_kind=past_kind)
+
+    async def expire(self, tx: Transaction, kind: str, item_ids: Sequence[str], expires_at: datetime | None) -> None:
+        """Set when the passages of some items are over; None is never."""
+        await tx.all(_Sql.expire, kind=kind, item_ids=list(item_ids), expires_at=expires_at)
 
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]

@@ -51,6 +51,11 @@ update passage_words set kind = :past_kind where namespace = :namespace and id =
 -- The same of what was derived from them: vectors.
 update passage_vectors set kind = :past_kind where namespace = :namespace and id = any(:ids::bigint[]);
 
+-- expire
+-- When the passages of some items are over.
+update passages set expires_at = :expires_at::timestamptz
+where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[]);
+
 -- of_items
 -- The passages of some items of one kind.
 select id from passages where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[]);

@@ -1,0 +1,37 @@
+"""Ids of long-term memories as callers write them, and what to say of one that there is not."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from recollect.errors import NotFound
+from recollect.memory.memories import StoredMemory
+
+_SHOWN_ID_CHARACTERS = 64
+
+
+def is_uuid(value: str) -> bool:
+    """Whether it could be the id of a memory."""
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def as_uuid(memory_id: str) -> UUID:
+    """The id; what could not be one is not known."""
+    if not is_uuid(memory_id):
+        raise unknown(memory_id)
+    return UUID(memory_id)
+
+
+def existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemory:
+    """The memory among those found that has an id."""
+    if memory_id not in found:
+        raise unknown(str(memory_id))
+    return found[memory_id]
+
+
+def unknown(memory_id: str) -> NotFound:
+    """What to raise for an id that no memory has."""
+    return NotFound(f"Unknown memory {memory_id[:_SHOWN_ID_CHARACTERS]}")
