@@ -22,8 +22,8 @@ from recollect.doors.recalls import Asked
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
 from recollect.flows.feed import DEFAULT_LIMIT
-from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
+from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.flows.remember import ANONYMOUS, Turn
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
