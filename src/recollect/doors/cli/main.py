@@ -11,6 +11,7 @@ import click
 from recollect import __version__
 from recollect.doors.cli.recall_options import recall_options
 from recollect.doors.cli.watch_command import watch
+from recollect.doors.cli.why_command import why
 from recollect.errors import Invalid, RecollectError
 
 EXIT_FAILED = 1
@@ -158,6 +159,7 @@ def forget(item_id: str | None, **options: Any) -> None:
     run(item_id, **options)
 
 
+cli.add_command(why)
 cli.add_command(watch)
 
 

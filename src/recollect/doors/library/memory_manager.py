@@ -18,6 +18,7 @@ from recollect import settings as environment
 from recollect.doors.changes import ChangesPage
 from recollect.doors.library import new_items, spans
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
+from recollect.doors.lineage import ItemLineage
 from recollect.doors.recalls import Asked
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
@@ -360,6 +361,17 @@ class MemoryManager:
             page = await engine.feed.page(self._scope(engine), since, limit)
             spans.annotate(span, {"result_count": len(page.entries)})
             return ChangesPage.of(page)
+
+    async def lineage(self, item: str | UUID) -> ItemLineage:
+        """How an item came about: what happened to it, who did that, and what it was made from.
+
+        Name it by the id that was returned for it, or by its kind and id, such as "memory:ID".
+        """
+        with _call("lineage"):
+            if not isinstance(item, str | UUID):
+                raise Invalid(f"Pass the id of an item, not a {type(item).__name__}")
+            engine = await self._engine()
+            return ItemLineage.of(await engine.lineage.of(self._scope(engine), str(item)))
 
     async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
         """Everything that is stored, or everything of one user, as lines of JSON for `recollect import`.
