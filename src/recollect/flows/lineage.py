@@ -326,7 +326,7 @@ def _with_differences(events: Sequence[Event], versions: Sequence[Version], memo
             for name in _DETAILS
             if getattr(old, name) != getattr(new, name)
         }
-        for old, new in zip(versions, after, strict=True)
+        for old, new in zip(versions, after, strict=False)
     }
     return [
         replace(event, changed=changed.get(event.at) or None) if event.event == "changed" else event for event in events
