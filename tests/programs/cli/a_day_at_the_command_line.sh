@@ -5,6 +5,7 @@ recollect chat --config config.json --session s --message "remember that the par
 memory=$(recollect remember --user ann "The ferry leaves at nine.")
 recollect memories list --user ann
 recollect memories history "$memory"
+recollect why "$memory" | grep -q "on the command line"
 recollect memories undo "$memory" 2> refused && exit 1
 recollect forget "memory:$memory" --yes 2> progress
 recollect index --wait

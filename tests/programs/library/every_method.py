@@ -24,6 +24,7 @@ async def main() -> None:
     assert (await memory.recall("When does the boat go?")).memories
     assert [line async for line in memory.export()]
     assert (await memory.changes(limit=1)).next == 1
+    assert (await memory.lineage(document)).text == "Ferries of the harbour."
     await memory.forget(session_id=session)
     await memory.close()
 
