@@ -25,7 +25,9 @@ from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.passage_writer import PassageWriter
+from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.memories import LongTermMemory
+from recollect.flows.named_items import NamedItems
 from recollect.flows.remember import Remember
 from recollect.flows.search.item_search import ItemSearch
 from recollect.flows.search.nomination import Nomination
@@ -158,6 +160,8 @@ class Engine:
     def _build_memories(self) -> None:
         """Long-term memories, the gateway, short-term windows, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
+        named_items = NamedItems(self.database, capabilities)
+        self.lineage = Lineage(self.database, capabilities, named_items)
         self.memories = LongTermMemory(
             self.database,
             capabilities.memories,
@@ -165,6 +169,7 @@ class Engine:
             self._passage_writer,
             self.recall,
             capabilities.changes,
+            named_items,
             self.llm,
         )
         self.gateway = Gateway(

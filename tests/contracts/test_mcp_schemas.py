@@ -87,9 +87,9 @@ def _parts(schema: Schema) -> list[Schema]:
     return [schema, *(part for each in inner for part in _parts(each))]
 
 
-def test_the_resources_are_those_of_the_contract_and_one_of_ours(mcp: McpClient) -> None:
+def test_the_resources_are_those_of_the_contract_and_two_of_ours(mcp: McpClient) -> None:
     listed = {resource.uri: resource for resource in mcp.do(mcp.sdk.list_resources).resources}
-    names = ["l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory", "changes"]
+    names = ["l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory", "lineage", "changes"]
     assert list(listed) == [f"memory://{name}" for name in names]
     for resource in listed.values():
         assert resource.mime_type == "application/json"
@@ -105,5 +105,6 @@ def test_the_templates_have_every_parameter_of_the_contract(mcp: McpClient) -> N
         "memory://episode-memory{?query,top_k,min_similarity,reward_min,days_back,as_of}",
         "memory://l0-raw{?session_id,date_range,speaker,limit,order,as_of}",
         "memory://stale-memory{?reason,days_back,importance_min,limit,as_of}",
+        "memory://lineage{?id}",
         "memory://changes{?since,limit}",
     ]

@@ -72,7 +72,7 @@ def test_toolsets_choose_the_tools(server: embedded.Lease, tmp_path: Path, tools
     with (tmp_path / "log").open("w") as log, over_stdio("default", log, "--toolsets", toolsets) as client:
         assert list(client.tools()) == tools
         listed = client.do(client.sdk.list_resources).resources
-        assert len(listed) == (6 if toolsets == "cognitive" else 1)
+        assert len(listed) == (7 if toolsets == "cognitive" else 2)
         assert client.read("memory://changes?limit=1")["resource"] == listed[-1].uri
         if toolsets != "cognitive":
             assert "Unknown resource" in client.read_refused("memory://working-memory").message

@@ -34,6 +34,7 @@ RESOURCES = {
     "episode-memory": ["query", "top_k", "min_similarity", "reward_min", "days_back"],
     "l0-raw": ["session_id", "date_range", "speaker", "limit", "order"],
     "changes": ["since", "limit"],
+    "lineage": ["id"],
     "stale-memory": ["reason", "days_back", "importance_min", "limit"],
 }
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest.routes import changes, gateway, health, ltm, metrics, recall, stm, users
+from recollect.doors.rest.routes import changes, gateway, health, lineage, ltm, metrics, recall, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -19,7 +19,7 @@ SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
     (method, route.path_format)
-    for door in (changes, gateway, health, ltm, metrics, recall, stm, users)
+    for door in (changes, gateway, health, lineage, ltm, metrics, recall, stm, users)
     for route in door.router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()
@@ -140,8 +140,10 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
         ("POST", "/ltm/memories/{memory_id}/undo", None),
         ("DELETE", "/ltm/memories/{memory_id}", None),
         ("GET", "/ltm/memories/{memory_id}/history", None),
+        ("GET", "/ltm/memories/{memory_id}/lineage", None),
+        ("GET", "/lineage/{name}", None),
     ):
-        answer = await stranger.ask(method, pattern, body, memory_id=memory_id)
+        answer = await stranger.ask(method, pattern, body, memory_id=memory_id, name=f"memory:{memory_id}")
         assert answer.status_code == 404
         assert WORD not in answer.text
     own = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD}

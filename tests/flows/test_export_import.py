@@ -89,13 +89,16 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     )
     await engine.remember.turn(namespace, Turn("Über", (line,), owner_if_new="ann"))
     vector = json.dumps([0.1, -1e-05, 3.0] + [0.0] * 1533)
-    await engine.remember.document(namespace, "The ferry leaves at seven. " * 200, vector, '{"source": "timetable"}')
+    ferry = await engine.remember.document(
+        namespace, "The ferry leaves at seven. " * 200, vector, '{"source": "timetable"}'
+    )
     memory = await engine.memories.add(
         namespace, "Ann likes tea", "preference", MemoryScope("ann", "agent"), {"a": [1]}
     )
     await engine.memories.update(namespace, str(memory.memory.id), Change("Ann likes coffee"))
     await engine.memories.add(namespace, "Ann lives in Rome", "fact", MemoryScope("ann"), options=Options(key="home"))
-    paris = Options(key="home", pinned=True, valid_from=datetime(2024, 1, 1, tzinfo=UTC), sources=["document:1"])
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    paris = Options(key="home", pinned=True, valid_from=begin, sources=[f"document:{ferry}"])
     await engine.memories.add(namespace, "Ann lives in Paris", "fact", MemoryScope("ann"), options=paris)
     gone = await engine.memories.add(namespace, "Ann is asleep", "fact", MemoryScope("ann"))
     await engine.memories.delete(namespace, str(gone.memory.id))

@@ -10,8 +10,8 @@ from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid
 from recollect.flows.cognitive.golden_test import Entry as Golden
 from recollect.flows.feed import Entry, Page
-from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
+from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.remember import Turn
 from recollect.memory.changes import Change
 from recollect.memory.log import NewMessage

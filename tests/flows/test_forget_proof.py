@@ -9,8 +9,8 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.feed import MAX_LIMIT
-from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner, Said
+from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.language import bm25, words

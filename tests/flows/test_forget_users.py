@@ -9,8 +9,8 @@ from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
 from recollect.flows.forgetting import counts as forget_counts
 from recollect.flows.forgetting import forget, removal
-from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.gateway import Owner
+from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope

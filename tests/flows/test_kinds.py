@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
-from recollect.flows.forgetting.forget import USER, Target
 from recollect.flows.kinds import registry
+from recollect.flows.kinds.target import USER, Target
 from recollect.memory.index.search import Scope
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease

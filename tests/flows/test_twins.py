@@ -6,7 +6,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.forgetting.forget import SESSION, USER, Target
+from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.memory.memories import MemoryScope
 from tests.flows.talk import say_all
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.engine import Engine
 from recollect.errors import NotFound, RecollectError
-from recollect.flows.forgetting.forget import SESSION, USER, Target
+from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import CATEGORIES, MemoryScope, StoredMemory

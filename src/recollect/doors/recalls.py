@@ -130,6 +130,15 @@ def moment(given: datetime | str | None, name: str) -> datetime | None:
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
+class Citation(BaseModel):
+    """A word of the text that the question asks for."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    start: int = Field(description="Its first character, from 0")
+    end: int = Field(description="The character behind its last")
+
+
 class WhyRecalled(BaseModel):
     """How a score came about: its parts, which add up to it, and the ranks in keyword and semantic search."""
 
@@ -139,6 +148,7 @@ class WhyRecalled(BaseModel):
     matched_words: list[str] = Field(description="Words that it shares with the question, stemmed")
     rank_by_words: int | None = Field(description="Rank in keyword search, from 1; null if not found by it")
     rank_by_meaning: int | None = Field(description="Rank in semantic search")
+    citations: list[Citation] = Field(description="Where these words stand in `text`")
 
 
 class RecalledMemory(BaseModel):

@@ -23,6 +23,7 @@ from recollect.memory.memories import Memories
 from recollect.memory.records import Records
 from recollect.memory.resources import Resources
 from recollect.memory.sessions import Sessions
+from recollect.memory.traces import Traces
 from recollect.memory.windows import Windows
 
 
@@ -52,3 +53,4 @@ class Capabilities:
     sizes: Sizes = field(default_factory=Sizes)
     records: Records = field(default_factory=Records)
     changes: Changes = field(default_factory=Changes)
+    traces: Traces = field(default_factory=Traces)

@@ -1,10 +1,10 @@
 """Words: from a text to the terms that are indexed, and from a question to the terms that are looked up."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
 from recollect.errors import Invalid
@@ -29,6 +29,10 @@ _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
 _FIRST_SPACELESS: Final = "\u0e01"
 # Apostrophes join what they stand in ("don't" is "dont"); soft hyphens and joiners are invisible.
 _INVISIBLE: Final = dict.fromkeys(map(ord, "'\u2019\u02bc\u00ad\u200c\u200d"))
+# A word as it is written: what is left out of a term belongs to its word.
+_WRITTEN: Final = re.compile(
+    rf"[{SPACELESS}]+|(?:(?![{SPACELESS}_])\w)(?:(?![{SPACELESS}_])[\w{MARKS}'\u2019\u02bc\u00ad\u200c\u200d])*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,38 @@ def query_terms(text: str, language: str | None = None) -> list[QueryTerm]:
         if len(found) == MAX_QUERY_TERMS:
             break
     return list(found.values())
+
+
+def places(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
+    """Where the words of a text stand that are indexed under some terms: first character, and behind the last."""
+    folded = fold(text)
+    latin = document_language(folded, _split(folded))
+    found: list[tuple[int, int]] = []
+    for written in _WRITTEN.finditer(text):
+        word = written.group().rstrip("'\u2019\u02bc")
+        if is_spaceless(word):
+            found += _spaceless_places(word, written.start(), terms)
+        elif any(term in terms for term in document_terms(word, latin)):
+            found.append((written.start(), written.start() + len(word)))
+    return found
+
+
+def is_spaceless(word: str) -> bool:
+    """Whether a word is of a script that puts no spaces between words."""
+    return _SPACELESS.match(word) is not None
+
+
+def _spaceless_places(word: str, begin: int, terms: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Pairs and single characters that are wanted; those that touch each other are one place."""
+    wanted = [False] * len(word)
+    for place in range(len(word)):
+        for size in (1, 2):
+            if fold(part := word[place : place + size]) in terms:
+                wanted[place : place + size] = [True] * len(part)
+    for is_wanted, places_in_a_row in groupby(range(len(word)), wanted.__getitem__):
+        if is_wanted:
+            first, *rest = places_in_a_row
+            yield begin + first, begin + (rest[-1] if rest else first) + 1
 
 
 def _without_elisions(folded: str, words: list[str], languages: list[str]) -> list[str]:

@@ -93,6 +93,6 @@ select 1 as row from documents where namespace = :namespace order by created_at 
 
 -- shown_documents
 -- Some documents as the feed shows them.
-select id::text as item_id, jsonb_build_object('text', left(content, :most::integer)) as content
+select id::text as item_id, jsonb_build_object('text', left(content, :most::integer)) as content, created_at as at
 from documents
 where namespace = :namespace and id = any(:ids::text[]::uuid[]);

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from recollect import origin
 from recollect.identifiers import uuid7
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
@@ -154,6 +155,9 @@ class HistoryEntry:
     at: datetime
     detail: dict[str, Any] | None
     """Why and by what: the successor, and where a language model decided, its name and what it saw."""
+    author: str | None = None
+    door: str | None = None
+    """Who did it, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,6 +468,8 @@ class Memories:
             session_id=scope.session_id,
             moment=moment,
             detail=None if detail is None else json.dumps(detail),
+            author=(here := origin.current()).author,
+            door=here.door,
         )
 
 

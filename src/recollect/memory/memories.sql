@@ -201,10 +201,10 @@ delete from memories where namespace = :namespace and id = :memory_id returning 
 -- record
 -- What happened to a memory, as the next entry of its history.
 insert into memory_history (
-    namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id, detail, at
+    namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id, detail, at, author, door
 )
 select :namespace, :memory_id, coalesce(max(number), 0) + 1, :event_id, :event, :old, :new, :user_id, :session_id,
-       :detail::text::jsonb, coalesce(:moment::timestamptz, clock_timestamp())
+       :detail::text::jsonb, coalesce(:moment::timestamptz, clock_timestamp()), :author::text, :door::text
 from memory_history
 where namespace = :namespace and memory_id = :memory_id
 returning number;
@@ -215,11 +215,17 @@ update memory_history set old_memory = null, new_memory = null, detail = null
 where namespace = :namespace and memory_id = :memory_id;
 
 -- history
--- What happened to a memory, in order.
-select id, memory_id, event, old_memory, new_memory, at, detail::text as detail
-from memory_history
-where namespace = :namespace and memory_id = :memory_id
-order by number;
+-- What happened to a memory, in order. Of one whose time is over, what it said is out of every answer at once.
+select history.id, history.memory_id, history.event,
+       case when memories.id is not null then history.old_memory end as old_memory,
+       case when memories.id is not null then history.new_memory end as new_memory, history.at,
+       case when memories.id is not null then history.detail::text end as detail, history.author, history.door
+from memory_history history
+left join memories
+    on memories.namespace = :namespace and memories.id = history.memory_id
+    and (memories.expires_at is null or memories.expires_at > now())
+where history.namespace = :namespace and history.memory_id = :memory_id
+order by history.number;
 
 -- of_user
 -- The next memories of a user behind an id. Those that are deleted are found by their history.

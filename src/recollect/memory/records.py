@@ -6,6 +6,7 @@ JSON, and comes in through the same door, so that a column that is added later i
 
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -61,10 +62,16 @@ class Records:
 
     async def shown(self, db: Statements, kind: Record, ids: Collection[str], most: int) -> dict[str, Any]:
         """Those of some records that exist, by id, as the feed shows them; texts have so many characters at most."""
+        return {item_id: content for item_id, (content, _) in (await self.dated(db, kind, ids, most)).items()}
+
+    async def dated(
+        self, db: Statements, kind: Record, ids: Collection[str], most: int
+    ) -> dict[str, tuple[dict[str, Any], datetime]]:
+        """The same, each with the time from which it is."""
         if kind.shown is None:
             return {}
         rows = await db.all(kind.shown, ids=list(ids), most=most)
-        return {row["item_id"]: row["content"] for row in rows}
+        return {row["item_id"]: (row["content"], row["at"]) for row in rows}
 
     async def restore(self, tx: Transaction, kind: Record, records: Sequence[str]) -> dict[tuple[str, ...], Outcome]:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""

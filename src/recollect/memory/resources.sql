@@ -52,6 +52,6 @@ select 1 as row from resources where namespace = :namespace order by id limit :l
 select id::text as item_id,
        jsonb_build_object(
            'text', left(content, :most::integer), 'user_id', user_id, 'uri', uri, 'title', left(title, :most)
-       ) as content
+       ) as content, created_at as at
 from resources
 where namespace = :namespace and id = any(:ids::text[]::uuid[]);

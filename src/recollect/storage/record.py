@@ -26,7 +26,7 @@ class Record:
     """Selects its rows up to a limit, to be counted; None if they are not counted."""
     page_size: int = PAGE
     shown: Query | None = None
-    """Selects `item_id` and `content` of rows by ids, with long texts cut; None if the feed shows them otherwise."""
+    """Selects `item_id`, `content` and `at` of rows by ids, long texts cut; None if they are shown otherwise."""
 
     def named(self, fields: Mapping[str, object]) -> tuple[str, ...]:
         """What names a record of this kind."""

@@ -108,6 +108,7 @@ def test_the_matrix_asks_every_tool_and_resource() -> None:
     asked = {name for code in asking for name in code.__code__.co_consts}
     tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
+    # Lineage is of one item, and asked for those of the owner.
     assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
         uri.partition("?")[0] for uri in RESOURCES
     }
@@ -139,6 +140,9 @@ async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:
     await check_that_no_memory_is_seen(stranger, ids)
     for memory in (ids["document"], f"insight:{ids['insight']}", f"message:{ids['said']}"):
         assert "No item has the id" in await refused(stranger, "forget", id=memory)
+        with pytest.raises(MCPError, match="No item has the id"):
+            await stranger.read_resource(f"memory://lineage?id={memory}")
+        assert WORD in await text(owner, f"memory://lineage?id={memory}")
     assert (await call(owner, "recall", query=WORD))["memories"]
 
 

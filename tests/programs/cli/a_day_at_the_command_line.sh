@@ -6,6 +6,7 @@ memory=$(recollect remember --user ann "The ferry leaves at nine.")
 recollect memories list --user ann
 recollect memories history "$memory"
 recollect memories show "$memory"
+recollect why "$memory" | grep -q "on the command line"
 recollect memories undo "$memory" 2> refused && exit 1
 newer=$(recollect remember --user ann --supersedes "$memory" --pinned "The ferry leaves at ten." 2> told)
 recollect memories delete "$newer" --restore

@@ -33,6 +33,7 @@ async def main() -> None:
     assert (await memory.undo_memory(old.id)).superseded_by is None
     assert [event.event for event in await memory.memory_history(old.id)] == ["create", "supersede", "undo"]
     assert (await memory.delete_memory(old.id, restore=True)).restored == [new.id]
+    assert (await memory.lineage(document)).text == "Ferries of the harbour."
     await memory.forget(session_id=session)
     await memory.close()
 

@@ -32,6 +32,8 @@ assert ask("GET", "/ltm/memories/{memory_id}", **MEMORY)
 assert ask("PUT", "/ltm/memories/{memory_id}", {"data": "Prefers light mode."}, **MEMORY)
 assert ask("PATCH", "/ltm/memories/{memory_id}", {"category": "fact"}, **MEMORY)
 assert ask("GET", "/ltm/memories/{memory_id}/history", **MEMORY)
+assert ask("GET", "/ltm/memories/{memory_id}/lineage", **MEMORY)["events"]
+assert ask("GET", "/lineage/{name}", name=f"memory:{added['id']}")["text"] == "Prefers light mode."
 # Nothing superseded it.
 assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
 assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)

@@ -12,6 +12,7 @@ from recollect import __version__
 from recollect.doors.cli.memory_commands import memories, remember
 from recollect.doors.cli.recall_options import recall_options
 from recollect.doors.cli.watch_command import watch
+from recollect.doors.cli.why_command import why
 from recollect.errors import Invalid, RecollectError
 
 EXIT_FAILED = 1
@@ -154,6 +155,7 @@ def forget(item_id: str | None, **options: Any) -> None:
     run(item_id, **options)
 
 
+cli.add_command(why)
 cli.add_command(watch)
 
 

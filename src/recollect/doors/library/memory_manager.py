@@ -14,11 +14,12 @@ from recollect.doors.library import new_items, spans
 from recollect.doors.library.long_term import LongTermMethods
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
 from recollect.doors.library.opened import call, storage_failures
+from recollect.doors.lineage import ItemLineage
 from recollect.doors.recalls import Asked
 from recollect.errors import Invalid
 from recollect.flows.feed import DEFAULT_LIMIT
-from recollect.flows.forgetting.forget import SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
+from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.flows.remember import ANONYMOUS, Turn
 from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
@@ -324,6 +325,17 @@ class MemoryManager(LongTermMethods):
             page = await engine.feed.page(self._scope(engine), since, limit)
             spans.annotate(span, {"result_count": len(page.entries)})
             return ChangesPage.of(page)
+
+    async def lineage(self, item: str | UUID) -> ItemLineage:
+        """How an item came about: what happened to it, who did that, and what it was made from.
+
+        Name it by the id that was returned for it, or by its kind and id, such as "memory:ID".
+        """
+        with call("lineage"):
+            if not isinstance(item, str | UUID):
+                raise Invalid(f"Pass the id of an item, not a {type(item).__name__}")
+            engine = await self._engine()
+            return ItemLineage.of(await engine.lineage.of(self._scope(engine), str(item)))
 
     async def export(self, *, user_id: str | None = None) -> AsyncIterator[str]:
         """Everything that is stored, or everything of one user, as lines of JSON for `recollect import`.

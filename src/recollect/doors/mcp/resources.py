@@ -1,4 +1,4 @@
-"""The five `memory://` resources of the cognitive-memory contract and one of ours, with all of their parameters."""
+"""The five `memory://` resources of the cognitive-memory contract and two of ours, with all of their parameters."""
 
 import json
 import logging
@@ -17,6 +17,7 @@ from recollect import checks
 from recollect.checks import LARGEST_ID
 from recollect.doors.caller import Caller
 from recollect.doors.changes import Change, ChangesPage
+from recollect.doors.lineage import ItemLineage
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
 from recollect.doors.mcp.tool import meta
@@ -97,6 +98,12 @@ class ChangeParameters(Parameters):
 
     since: Annotated[int, Field(ge=0, le=LARGEST_ID)] = 0
     limit: Annotated[int, Field(ge=1, le=feed.MAX_LIMIT)] = feed.DEFAULT_LIMIT
+
+
+class LineageParameters(Parameters):
+    """The name of an item, or its id as recall shows it."""
+
+    id: str
 
 
 class Content(BaseModel):
@@ -233,6 +240,10 @@ def refused(uri: str, resource: str, refusal: errors.Refusal) -> MCPError:
 
 async def _changes(caller: Caller, wanted: ChangeParameters) -> list[Change]:
     return ChangesPage.of(await caller.engine.feed.page(caller.namespace, wanted.since, wanted.limit)).changes
+
+
+async def _lineage(caller: Caller, wanted: LineageParameters) -> list[ItemLineage]:
+    return [ItemLineage.of(await caller.engine.lineage.of(caller.namespace, wanted.id))]
 
 
 async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insight]:
@@ -409,5 +420,14 @@ CHANGES = MemoryResource(
     "What happened to memories, in order: pass the number of the last change you have as since",
     ChangeParameters,
     _changes,
+    None,
+)
+
+LINEAGE = MemoryResource(
+    "memory://lineage",
+    "Lineage",
+    "Where an item comes from: what happened to it, who did that, and its sources",
+    LineageParameters,
+    _lineage,
     None,
 )

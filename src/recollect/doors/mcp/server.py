@@ -62,7 +62,8 @@ class RecollectServer(MCPServer[Any]):
     ) -> None:
         """By default, clients subscribe to changes of memory; what we offer never changes while a server runs."""
         self._engine = engine
-        self._memories = (*(resources.RESOURCES if toolsets.COGNITIVE in names else ()), resources.CHANGES)
+        ours = (resources.LINEAGE, resources.CHANGES)
+        self._memories = (*(resources.RESOURCES if toolsets.COGNITIVE in names else ()), *ours)
         self._subscriptions_to_memory = Subscriptions(self._memories, self._caller)
         super().__init__(
             "recollect",

@@ -1,8 +1,7 @@
 """Forget: permanently deletes an item, a session, a user or a namespace, and reports what was deleted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import replace
 
 from recollect import checks, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
@@ -15,13 +14,12 @@ from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.kind import UUIDS, as_number, as_uuid
 from recollect.flows.kinds.long_term import MEMORY_ITEM
+from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.twins import Twins
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.storage import erasure
 from recollect.storage.database import Database, Transaction
-
-SESSION, USER, NAMESPACE = ("session", "user", "namespace")
 
 # Sessions that leave together, a thousand messages in each transaction.
 SESSIONS_AT_ONCE = 100
@@ -34,29 +32,6 @@ _UNKNOWN = {
     SESSION: "Unknown session {id}",
     NAMESPACE: "No data in namespace {id}",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What to forget: an item by its kind and id, or all that a session, a user or a namespace has.
-
-    An item whose kind is not known (None) is looked for.
-    """
-
-    kind: str | None
-    id: str
-
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """What is called `insight:12`, `session:S` or `user:U`, or, as recall shows it, by its id alone."""
-        kind, colon, bare_id = name.strip().partition(":")
-        if not colon:
-            return cls(None, checks.short_name(name, "id").strip())
-        checks.one_of(kind, (*registry.items(), SESSION, USER), "the kind before the colon of an id")
-        return cls(kind, bare_id)
-
-    def __str__(self) -> str:
-        return self.id if self.kind is None else f"{self.kind}:{self.id}"
 
 
 class _Rehearsed(Exception):

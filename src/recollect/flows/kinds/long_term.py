@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
@@ -218,8 +218,10 @@ MEMORY_HISTORY = Kind(
         "new_memory": checks.optional_text,
         "user_id": checks.identifier,
         "session_id": checks.identifier,
+        "author": rules.text_up_to(origin.MAX_AUTHOR_CHARACTERS),
+        "door": rules.text_up_to(origin.MAX_AUTHOR_CHARACTERS),
     },
-    later=frozenset({"detail"}),
+    later=frozenset({"detail", "author", "door"}),
     references={"memory_id": (MEMORY, "id")},
 )
 RESOURCE = Kind(

@@ -15,6 +15,11 @@ def items() -> dict[str, Item]:
     return {kind.item.name: kind.item for kind in KINDS if kind.item is not None}
 
 
+def named() -> dict[str, Kind]:
+    """The kinds of these items, by the same names."""
+    return {kind.item.name: kind for kind in KINDS if kind.item is not None}
+
+
 def recalled() -> list[str]:
     """The names of what recall finds."""
     return [item.name for item in items().values() if item.source is not None]

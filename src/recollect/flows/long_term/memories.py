@@ -19,6 +19,7 @@ from recollect.flows.long_term.memory_ids import as_uuid, existing, is_uuid, unk
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
 from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced, superseding
+from recollect.flows.named_items import NamedItems
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
 from recollect.flows.search.relevance import Floor
@@ -69,6 +70,7 @@ class LongTermMemory:
         passage_writer: PassageWriter,
         recall: Recall,
         feed: changes.Changes,
+        named_items: NamedItems,
         llm: Llm | None,
     ) -> None:
         self._database = database
@@ -77,6 +79,7 @@ class LongTermMemory:
         self._writer = MemoryWriter(memories, passages, passage_writer)
         self._recall = recall
         self._changes = feed
+        self._named_items = named_items
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
@@ -105,6 +108,7 @@ class LongTermMemory:
         checks.metadata(metadata)
         said_at = checks.storable_utc(at, "at")
         options = (options or Options()).checked()
+        sources = await self._named_items.required(namespace, options.sources)
         replaced = await self._named(namespace, scope, options.supersedes)
         more = More(metadata or {}, options.details(), replaced)
         origin = Identity.of(scope, category, await _gist(text))
@@ -130,7 +134,7 @@ class LongTermMemory:
             origin,
             said_at,
             **options.details(),
-            sources=tuple(options.sources),
+            sources=tuple(sources),
             detail=condensed.origin_of(text),
         )
         added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], more)

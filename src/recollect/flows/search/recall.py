@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from recollect import checks, tasks, telemetry
 from recollect.checks import Json
@@ -29,6 +30,13 @@ NOMINEES = 100
 MAX_TOP_K = 1000
 
 
+class Citation(NamedTuple):
+    """A word of a text that the question asks for: its first character, and the one behind its last."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
@@ -37,6 +45,8 @@ class Explanation:
     matched_words: tuple[str, ...]
     rank_by_words: int | None
     rank_by_meaning: int | None
+    citations: tuple[Citation, ...] = ()
+    """Where the words that it shares stand in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,11 +319,13 @@ def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
 
 def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanation:
     own = set(words.document_terms(item.best.text))
+    wanted = {variant for term in asked.terms for variant in term.variants}
     return Explanation(
         parts=ranking.parts(item, asked.wishes),
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
         rank_by_words=_rank(item.best, found.by_words),
         rank_by_meaning=_rank(item.best, found.by_meaning),
+        citations=tuple(Citation(*place) for place in words.places(item.best.text, wanted)),
     )
 
 

@@ -3,8 +3,9 @@
 import json
 from collections.abc import AsyncIterator
 
-from recollect.flows.forgetting.forget import USER, Forget, Target
+from recollect.flows.forgetting.forget import Forget
 from recollect.flows.kinds import registry
+from recollect.flows.kinds.target import USER, Target
 from recollect.language import controls
 from recollect.memory.records import Records
 from recollect.storage.database import Database

@@ -63,6 +63,6 @@ select 1 as row from episodes where namespace = :namespace order by id limit :li
 select id::text as item_id,
        jsonb_build_object(
            'text', left(query, :most::integer), 'reward', reward, 'reflection', left(reflection, :most)
-       ) as content
+       ) as content, created_at as at
 from episodes
 where namespace = :namespace and id = any(:ids::text[]::bigint[]);

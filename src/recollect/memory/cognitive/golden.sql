@@ -189,6 +189,6 @@ left join golden_query_baselines stored on stored.namespace = :namespace and sto
 -- shown_golden_queries
 -- Some golden queries as the feed shows them.
 select id::text as item_id,
-       jsonb_build_object('text', left(query, :most::integer), 'expected_ids', expected_ids) as content
+       jsonb_build_object('text', left(query, :most::integer), 'expected_ids', expected_ids) as content, created_at as at
 from golden_queries
 where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -380,7 +380,7 @@ left join graph_edge_versions stored
 
 -- shown_graph_nodes
 -- Some nodes as the feed shows them.
-select id::text as item_id, jsonb_build_object('text', left(name, :most::integer), 'label', label) as content
+select id::text as item_id, jsonb_build_object('text', left(name, :most::integer), 'label', label) as content, created_at as at
 from graph_nodes
 where namespace = :namespace and id = any(:ids::text[]::bigint[]);
 
@@ -390,7 +390,7 @@ select e.id::text as item_id,
        jsonb_build_object(
            'text', left(concat_ws(' ', s.name, e.relation, t.name), :most::integer),
            'source', s.name, 'relation', e.relation, 'target', t.name, 'weight', e.weight
-       ) as content
+       ) as content, e.created_at as at
 from graph_edges e
 join graph_nodes s on s.namespace = :namespace and s.id = e.source
 join graph_nodes t on t.namespace = :namespace and t.id = e.target

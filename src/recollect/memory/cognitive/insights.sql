@@ -91,6 +91,6 @@ select 1 as row from insights where namespace = :namespace order by id limit :li
 select id::text as item_id,
        jsonb_build_object(
            'text', left(content, :most::integer), 'fidelity', fidelity, 'source_ids', source_ids
-       ) as content
+       ) as content, created_at as at
 from insights
 where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -38,6 +38,7 @@ class _Sql(Queries, file="working.sql"):
     compare_working_items: Query
     size_working_items: Query
     shown_working_items: Query
+    shown_stale_items: Query
     page_stale_items: Query
     restore_stale_items: Query
     compare_stale_items: Query
@@ -54,7 +55,13 @@ RECORD = Record(
     shown=_Sql.shown_working_items,
 )
 STALE_RECORD = Record(
-    "stale_item", "stale_items", ("id",), _Sql.page_stale_items, _Sql.restore_stale_items, _Sql.compare_stale_items
+    "stale_item",
+    "stale_items",
+    ("id",),
+    _Sql.page_stale_items,
+    _Sql.restore_stale_items,
+    _Sql.compare_stale_items,
+    shown=_Sql.shown_stale_items,
 )
 
 

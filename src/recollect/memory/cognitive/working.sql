@@ -128,6 +128,14 @@ left join stale_items stored on stored.namespace = :namespace and stored.id = gi
 -- shown_working_items
 -- Some items of working memory as the feed shows them.
 select id::text as item_id,
-       jsonb_build_object('text', left(content, :most::integer), 'importance', importance) as content
+       jsonb_build_object('text', left(content, :most::integer), 'importance', importance) as content, created_at as at
 from working_items
+where namespace = :namespace and id = any(:ids::text[]::bigint[]);
+
+-- shown_stale_items
+-- Some items that left working memory.
+select id::text as item_id,
+       jsonb_build_object('text', left(original_content, :most::integer), 'importance', importance) as content,
+       archived_at as at
+from stale_items
 where namespace = :namespace and id = any(:ids::text[]::bigint[]);

@@ -21,7 +21,7 @@ from recollect.doors.mcp.server import RecollectServer
 from recollect.doors.rest.app import create_app
 from recollect.engine import Engine
 from recollect.errors import NotFound, Unavailable
-from recollect.flows.forgetting.forget import NAMESPACE, Target
+from recollect.flows.kinds.target import NAMESPACE, Target
 from recollect.flows.search.recall import Recollection
 from recollect.settings import Settings
 

@@ -7,8 +7,8 @@ import click
 from recollect.doors.cli.one_command import command, confirmed, opened_engine
 from recollect.doors.cli.printing import echo, one_line, print_json
 from recollect.errors import Invalid
-from recollect.flows.forgetting.forget import NAMESPACE, SESSION, USER, Target
 from recollect.flows.forgetting.receipts import Receipt
+from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 
 
 @command

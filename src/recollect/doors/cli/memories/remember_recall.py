@@ -13,6 +13,7 @@ from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_
 from recollect.engine import Engine
 from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.search.recall import Memory, Recollection
+from recollect.language.words import is_spaceless
 from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 300
@@ -101,10 +102,17 @@ def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
 
 
 def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
-    """Words that the question shares, in bold, matched by the beginning of their stem."""
-    matched = memory.explanation.matched_words if memory.explanation else ()
-    if not matched:
+    """The words that the question asks for, in bold."""
+    cited = {memory.text[start:end] for start, end in (memory.explanation.citations if memory.explanation else ())}
+    if not cited:
         return [line]
-    words = "|".join(rf"\b{re.escape(word[: max(3, len(word) - 2)])}\w*" for word in matched)
-    pieces = re.split(f"({words})", line, flags=re.I)
+    # The longest first: one word may be the beginning of another.
+    words = "|".join(map(_whole, sorted(cited, key=len, reverse=True)))
+    pieces = re.split(f"({words})", line)
     return [Styled(piece, bold=True) if place % 2 else piece for place, piece in enumerate(pieces)]
+
+
+def _whole(word: str) -> str:
+    """A pattern for a word that is not a part of another; where words have no spaces, for any part."""
+    pattern = re.escape(word)
+    return pattern if is_spaceless(word) else rf"(?<!\w){pattern}(?!\w)"

@@ -11,7 +11,7 @@ from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
-from recollect.flows.forgetting.forget import USER, Target
+from recollect.flows.kinds.target import USER, Target
 
 router = Router(route_class=Route)
 

@@ -1,0 +1,17 @@
+"""The command `recollect why` and its options."""
+
+import click
+
+
+@click.command()
+@click.argument("item_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def why(item_id: str, as_json: bool) -> None:
+    """Tell the story of the item ID: what it says, who stored and changed it, and what it was made from.
+
+    ID is as recall prints it, such as memory:ID or insight:12. Memories that were superseded or deleted have a story,
+    too.
+    """
+    from recollect.doors.cli.memories.why import run
+
+    run(item_id, as_json)

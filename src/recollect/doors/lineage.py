@@ -1,0 +1,92 @@
+"""The story of an item as every door shows it."""
+
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.flows import lineage
+from recollect.flows.lineage import State, What
+
+_TEXT = "What it says now, long texts cut; null if it is gone"
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Mention(_Shown):
+    """Another item."""
+
+    name: str = Field(examples=["memory:0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
+    state: State
+    text: str | None = Field(description=_TEXT)
+
+
+class Difference(_Shown):
+    """What a part of a memory was, and what it became."""
+
+    old: Any
+    new: Any
+
+
+class Event(_Shown):
+    """Something that happened to the item."""
+
+    at: datetime
+    event: What
+    author: str | None = Field(description="The label of the key that was used, or the user of the gateway")
+    door: str | None = Field(description="rest, gateway, mcp, cli or library; null if it is not known")
+    old_text: str | None
+    new_text: str | None
+    changed: dict[str, Difference] | None = Field(description="What else became different, such as `expires_at`")
+    by: Mention | None = Field(description="What took its place")
+    because: str | None = Field(description="Why it was superseded: key, request, language model or undo")
+    model: str | None = Field(description="The language model that condensed it, or decided to replace it")
+    said: str | None = Field(description="The text that the language model condensed")
+    saw: list[Mention] = Field(description="The memories that the language model was shown")
+
+
+class Replaced(_Shown):
+    """A memory that this one superseded; it may be in force again."""
+
+    memory: Mention
+    at: datetime
+    because: str | None
+
+
+class LineageSource(_Shown):
+    """What the item was made from; one that is gone has a name only."""
+
+    name: str = Field(examples=["message:0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b11"])
+    state: State
+    text: str | None = Field(description=_TEXT)
+    at: datetime | None = Field(description="When it was said or stored")
+    speaker: str | None
+    author: str | None
+    door: str | None
+    sources: list["LineageSource"] = Field(description="What it was made from itself")
+
+
+class ItemLineage(_Shown):
+    """An item as it is now, what happened to it, and what it was made from."""
+
+    name: str = Field(examples=["memory:0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
+    state: State
+    text: str | None = Field(description=_TEXT)
+    at: datetime | None = Field(description="When it was said or stored")
+    speaker: str | None
+    key: str | None
+    valid_from: datetime | None
+    valid_until: datetime | None
+    expires_at: datetime | None
+    events: list[Event] = Field(description="What happened to it, oldest first")
+    superseded_by: Mention | None = Field(description="What took its place, if it is superseded")
+    superseded: list[Replaced] = Field(description="What it took the place of, also where that was undone")
+    sources: list[LineageSource]
+    is_whole: bool = Field(description="False if there are more events or sources than are shown")
+
+    @classmethod
+    def of(cls, story: lineage.Story) -> Self:
+        """What the engine knows of an item."""
+        return cls.model_validate(story)

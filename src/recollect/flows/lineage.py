@@ -1,0 +1,337 @@
+"""Lineage: how an item came to be what it is: what happened to it, who did that, and what it was made from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from recollect.errors import Invalid, NotFound
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.kinds import registry
+from recollect.flows.kinds.kind import MAX_SHOWN_CHARACTERS, as_uuid
+from recollect.flows.kinds.long_term import MEMORY
+from recollect.flows.kinds.target import Target
+from recollect.flows.named_items import NamedItem, NamedItems, one_item
+from recollect.memory.memories import HistoryEntry, StoredMemory
+from recollect.memory.traces import By, Trace, Version
+from recollect.storage.database import Database, Statements
+
+# The latest are told of what happened more often, or has more sources.
+MAX_EVENTS = 200
+MAX_SUPERSEDED = 100
+MAX_SOURCES = 200
+MAX_DEPTH = 5
+
+State = Literal["in_force", "superseded", "deleted", "expired", "forgotten", "gone"]
+What = Literal["stored", "changed", "superseded", "undone", "deleted", "expired", "imported", "forgotten"]
+
+_EVENTS: Mapping[str, What] = {
+    "create": "stored",
+    "add": "stored",
+    "update": "changed",
+    "supersede": "superseded",
+    "undo": "undone",
+    "delete": "deleted",
+    "expire": "expired",
+    "import": "imported",
+    "forget": "forgotten",
+}
+_ENDS: Mapping[str, State] = {"deleted": "deleted", "expired": "expired", "forgotten": "forgotten"}
+_DETAILS = ("category", "metadata", "valid_from", "valid_until", "key", "expires_at", "pinned")
+_TOLD_DETAILS = ("key", "valid_from", "valid_until", "expires_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Another item that has to do with what happened, with what it says now; no text if it is gone."""
+
+    name: str
+    state: State
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a part of a memory was, and what it became."""
+
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an item, and who did it, as far as that is known."""
+
+    at: datetime
+    event: What
+    author: str | None
+    door: str | None
+    old_text: str | None = None
+    new_text: str | None = None
+    changed: Mapping[str, Difference] | None = None
+    """What else of a memory became different, by name."""
+    by: Mention | None = None
+    """What took its place."""
+    because: str | None = None
+    """Why it was superseded: `key`, `request`, `language model` or `undo`."""
+    model: str | None = None
+    """The language model that condensed it, or that decided to replace it."""
+    said: str | None = None
+    """What a language model condensed."""
+    saw: tuple[Mention, ...] = ()
+    """The memories that the language model was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A memory that this one superseded, when and why; it may be in force again."""
+
+    memory: Mention
+    at: datetime
+    because: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an item was made from, with its own sources. One that is gone has a name only."""
+
+    name: str
+    state: State
+    text: str | None = None
+    at: datetime | None = None
+    speaker: str | None = None
+    author: str | None = None
+    door: str | None = None
+    sources: tuple["Source", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An item as it is now, everything that happened to it, and what it was made from."""
+
+    name: str
+    state: State
+    text: str | None
+    at: datetime | None
+    """When it was said or stored."""
+    speaker: str | None
+    events: tuple[Event, ...]
+    superseded_by: Mention | None
+    superseded: tuple[Replaced, ...]
+    sources: tuple[Source, ...]
+    is_whole: bool
+    """False if there are more events or sources than are told."""
+    key: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    expires_at: datetime | None = None
+
+
+class Lineage:
+    """Reads what writes have recorded; nothing of an item that is gone but that something happened to it."""
+
+    def __init__(self, database: Database, capabilities: Capabilities, items: NamedItems) -> None:
+        self._database = database
+        self._capabilities = capabilities
+        self._items = items
+
+    async def of(self, namespace: str, name: str) -> Story:
+        """The story of the item that a name calls: `insight:12`, or an id as recall shows it."""
+        asked = one_item(name)
+        async with self._database.reading(namespace) as db:
+            target, item, events = await self._known(db, asked)
+            memory = None if item is None else item.memory
+            if memory is not None:
+                versions = await self._capabilities.traces.versions(db, memory.id, MAX_EVENTS)
+                events = _with_differences(events, versions, memory)
+            superseded = await self._superseded(db, target) if memory is not None else ()
+            sources, all_told = ((), True) if item is None else await self._sources(db, item)
+        state = _state(item, events)
+        return Story(
+            name=str(target),
+            state=state,
+            text=None if item is None else item.text,
+            at=None if item is None else item.at,
+            speaker=None if item is None else item.speaker,
+            events=tuple(events[-MAX_EVENTS:]),
+            superseded_by=_successor(events) if state == "superseded" else None,
+            superseded=superseded,
+            sources=sources,
+            is_whole=all_told and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
+            **({} if memory is None else {name: getattr(memory, name) for name in _TOLD_DETAILS}),
+        )
+
+    async def _known(self, db: Statements, asked: Target) -> tuple[Target, NamedItem | None, list[Event]]:
+        """The one item that is meant, with what it is and what happened to it."""
+        kinds = registry.recalled() if asked.kind is None else [asked.kind]
+        known = []
+        for kind in kinds:
+            target = Target(kind, str(as_uuid(asked.id) or asked.id))
+            item = (await self._items.found(db, [target])).get(target)
+            target = target if item is None else item.target
+            events = await self._events(db, target, item)
+            if item is not None or events:
+                known.append((target, item, events))
+        if not known:
+            raise NotFound(f"No item has the id {str(asked)[:64]}")
+        if len(known) > 1:
+            choice = " or ".join(str(target) for target, _, _ in known)
+            raise Invalid(f"id {asked.id} is ambiguous: use {choice}")
+        return known[0]
+
+    async def _events(self, db: Statements, target: Target, item: NamedItem | None) -> list[Event]:
+        kind = target.kind or ""
+        if registry.items()[kind].id.parse(target.id) is None:
+            return []
+        traces = await self._capabilities.traces.changes(db, kind, target.id, MAX_EVENTS)
+        if kind == MEMORY:
+            return await self._memory_events(db, UUID(target.id), traces)
+        if item is not None and item.message is not None:
+            place = (item.message.session_id, item.message.position)
+            traces = [*(await self._capabilities.traces.turns(db, [place]))[0], *traces]
+        return [_event(trace) for trace in traces]
+
+    async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace]) -> list[Event]:
+        """A history knows more than the feed, but not that it came from elsewhere, nor that it was forgotten."""
+        history = (await self._capabilities.memories.history(db, memory_id))[-MAX_EVENTS:]
+        mentions = await self._mentions(db, {name for entry in history for name in _named(entry)})
+        told = [_history_event(entry, mentions) for entry in history]
+        others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
+        return sorted([*told, *others], key=lambda event: event.at)
+
+    async def _mentions(self, db: Statements, ids: Iterable[str]) -> dict[str, Mention]:
+        targets = [Target(MEMORY, memory_id) for memory_id in ids]
+        found = await self._items.found(db, targets)
+        return {target.id: _mention(target, found.get(target)) for target in targets}
+
+    async def _superseded(self, db: Statements, target: Target) -> tuple[Replaced, ...]:
+        rows = await self._capabilities.traces.superseded(db, UUID(target.id), MAX_SUPERSEDED)
+        mentions = await self._mentions(db, {str(row.memory_id) for row in rows})
+        return tuple(Replaced(mentions[str(row.memory_id)], row.at, row.because) for row in rows)
+
+    async def _sources(self, db: Statements, root: NamedItem) -> tuple[tuple[Source, ...], bool]:
+        """The sources as a tree, in which each has its own sources once; and whether that is all of them."""
+        found: dict[Target, NamedItem | None] = {root.target: replace(root, sources=())}
+        level = list(root.sources)
+        for _ in range(MAX_DEPTH):
+            level = [target for target in dict.fromkeys(level) if target not in found][: MAX_SOURCES - len(found) + 1]
+            items = await self._items.found(db, level)
+            found |= {target: items.get(target) for target in level}
+            level = [source for item in items.values() for source in item.sources]
+        tree = _Tree(found, await self._stored_by(db, [item for item in found.values() if item is not None]))
+        sources = tree.grown(root.sources)
+        return sources, tree.is_whole
+
+    async def _stored_by(self, db: Statements, items: Sequence[NamedItem]) -> dict[Target, By]:
+        """Who stored some items."""
+        stored: dict[Target, By] = {}
+        places = {item.target: (item.message.session_id, item.message.position) for item in items if item.message}
+        turns = await self._capabilities.traces.turns(db, list(places.values())) if places else []
+        stored |= {target: By(turn[0].author, turn[0].door) for target, turn in zip(places, turns, strict=True) if turn}
+        for kind in {item.target.kind for item in items if item.message is None and item.target.kind}:
+            ids = [item.target.id for item in items if item.target.kind == kind]
+            firsts = await self._capabilities.traces.firsts(db, kind, ids)
+            stored |= {Target(kind, item_id): by for item_id, by in firsts.items()}
+        return stored
+
+
+@dataclass(slots=True)
+class _Tree:
+    """Sources of sources; an item that is its own source, by whatever way, is named again and not followed."""
+
+    found: dict[Target, NamedItem | None]
+    stored_by: dict[Target, By]
+    is_whole: bool = True
+
+    def grown(self, targets: Sequence[Target]) -> tuple[Source, ...]:
+        sources = []
+        for target in dict.fromkeys(targets):
+            if target not in self.found:
+                self.is_whole = False
+            else:
+                sources.append(self._source(target))
+        return tuple(sources)
+
+    def _source(self, target: Target) -> Source:
+        item = self.found[target]
+        if item is None:
+            return Source(str(target), "gone")
+        by = self.stored_by.get(item.target)
+        source = Source(
+            str(item.target),
+            _state(item, ()),
+            item.text,
+            item.at,
+            item.speaker,
+            by and by.author,
+            by and by.door,
+        )
+        followed, self.found[target] = item.sources, replace(item, sources=())
+        return replace(source, sources=self.grown(followed))
+
+
+def _state(item: NamedItem | None, events: Sequence[Event]) -> State:
+    if item is not None:
+        return "superseded" if item.memory is not None and item.memory.superseded_by is not None else "in_force"
+    last = events[-1].event if events else None
+    # What is neither deleted nor forgotten has expired, and waits to be removed.
+    return _ENDS.get(last or "", "expired")
+
+
+def _mention(target: Target, item: NamedItem | None) -> Mention:
+    return Mention(str(target), "gone") if item is None else Mention(str(target), _state(item, ()), item.text)
+
+
+def _event(trace: Trace) -> Event:
+    stale = (trace.detail or {}).get("stale_id")
+    by = None if stale is None else Mention(f"stale:{stale}", "in_force")
+    return Event(trace.at, _EVENTS[trace.event], trace.author, trace.door, by=by)
+
+
+def _named(entry: HistoryEntry) -> list[str]:
+    """The memories that an entry of a history tells of besides its own."""
+    detail = entry.detail or {}
+    return [*detail.get("saw", ()), *([detail["superseded_by"]] if "superseded_by" in detail else ())]
+
+
+def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Event:
+    detail = entry.detail or {}
+    superseded_by = detail.get("superseded_by")
+    return Event(
+        entry.at,
+        _EVENTS[entry.event],
+        entry.author,
+        entry.door,
+        _cut(entry.old_memory),
+        _cut(entry.new_memory),
+        by=None if superseded_by is None else mentions[superseded_by],
+        because=detail.get("because"),
+        model=detail.get("model"),
+        said=_cut(detail.get("said")),
+        saw=tuple(mentions[memory_id] for memory_id in detail.get("saw", ())),
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else text[:MAX_SHOWN_CHARACTERS]
+
+
+def _with_differences(events: Sequence[Event], versions: Sequence[Version], memory: StoredMemory) -> list[Event]:
+    """The same events; of changes, what became different besides the text. Each version ended with an event."""
+    after: list[Version | StoredMemory] = [*versions[1:], memory]
+    changed = {
+        old.until: {
+            name: Difference(getattr(old, name), getattr(new, name))
+            for name in _DETAILS
+            if getattr(old, name) != getattr(new, name)
+        }
+        for old, new in zip(versions, after, strict=False)
+    }
+    return [
+        replace(event, changed=changed.get(event.at) or None) if event.event == "changed" else event for event in events
+    ]
+
+
+def _successor(events: Sequence[Event]) -> Mention | None:
+    return next((event.by for event in reversed(events) if event.event == "superseded"), None)
