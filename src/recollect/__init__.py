@@ -9,6 +9,14 @@ if TYPE_CHECKING:
     from recollect.doors.library.errors import StorageError
     from recollect.doors.library.memory_manager import MemoryManager
     from recollect.doors.library.new_items import NewDocument, NewMessage
+    from recollect.doors.lineage import (
+        ItemLineage,
+        LineageDifference,
+        LineageEvent,
+        LineageMention,
+        LineageReplaced,
+        LineageSource,
+    )
     from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord
     from recollect.errors import (
         AccessDenied,
@@ -49,7 +57,13 @@ __all__ = [
     "Document",
     "Explanation",
     "Invalid",
+    "ItemLineage",
     "LimitReached",
+    "LineageDifference",
+    "LineageEvent",
+    "LineageMention",
+    "LineageReplaced",
+    "LineageSource",
     "Memory",
     "MemoryEvent",
     "MemoryManager",
@@ -72,6 +86,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ItemLineage": "recollect.doors.lineage",
+    "LineageDifference": "recollect.doors.lineage",
+    "LineageEvent": "recollect.doors.lineage",
+    "LineageMention": "recollect.doors.lineage",
+    "LineageReplaced": "recollect.doors.lineage",
+    "LineageSource": "recollect.doors.lineage",
     "Change": "recollect.doors.changes",
     "ChangesPage": "recollect.doors.changes",
     "ContextService": "recollect.doors.library.context_service",

@@ -10,14 +10,14 @@ import recollect.engine  # loads every error
 from recollect import ContextService, MemoryManager, RecollectError
 
 
-def ours(annotation: Any) -> Iterator[type]:
+def ours(annotation: Any, seen: frozenset[type] = frozenset()) -> Iterator[type]:
     """The classes of ours in an annotation, and in the fields of those."""
     for part in get_args(annotation):
-        yield from ours(part)
-    if isinstance(annotation, type) and annotation.__module__.startswith("recollect."):
+        yield from ours(part, seen)
+    if isinstance(annotation, type) and annotation.__module__.startswith("recollect.") and annotation not in seen:
         yield annotation
         for field in get_type_hints(annotation).values():
-            yield from ours(field)
+            yield from ours(field, seen | {annotation})
 
 
 def test_every_public_name_exists() -> None:

@@ -15,7 +15,7 @@ class _Shown(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
-class Mention(_Shown):
+class LineageMention(_Shown):
     """Another item."""
 
     name: str = Field(examples=["memory:0199c1de-7a5c-7e3b-9d51-5c1f3a7e2b10"])
@@ -23,14 +23,14 @@ class Mention(_Shown):
     text: str | None = Field(description=_TEXT)
 
 
-class Difference(_Shown):
+class LineageDifference(_Shown):
     """What a part of a memory was, and what it became."""
 
     old: Any
     new: Any
 
 
-class Event(_Shown):
+class LineageEvent(_Shown):
     """Something that happened to the item."""
 
     at: datetime
@@ -39,18 +39,18 @@ class Event(_Shown):
     door: str | None = Field(description="rest, gateway, mcp, cli or library; null if it is not known")
     old_text: str | None
     new_text: str | None
-    changed: dict[str, Difference] | None = Field(description="What else became different, such as `expires_at`")
-    by: Mention | None = Field(description="What took its place")
+    changed: dict[str, LineageDifference] | None = Field(description="What else became different, such as `expires_at`")
+    by: LineageMention | None = Field(description="What took its place")
     because: str | None = Field(description="Why it was superseded: key, request, language model or undo")
     model: str | None = Field(description="The language model that condensed it, or decided to replace it")
     said: str | None = Field(description="The text that the language model condensed")
-    saw: list[Mention] = Field(description="The memories that the language model was shown")
+    saw: list[LineageMention] = Field(description="The memories that the language model was shown")
 
 
-class Replaced(_Shown):
+class LineageReplaced(_Shown):
     """A memory that this one superseded; it may be in force again."""
 
-    memory: Mention
+    memory: LineageMention
     at: datetime
     because: str | None
 
@@ -80,9 +80,9 @@ class ItemLineage(_Shown):
     valid_from: datetime | None
     valid_until: datetime | None
     expires_at: datetime | None
-    events: list[Event] = Field(description="What happened to it, oldest first")
-    superseded_by: Mention | None = Field(description="What took its place, if it is superseded")
-    superseded: list[Replaced] = Field(description="What it took the place of, also where that was undone")
+    events: list[LineageEvent] = Field(description="What happened to it, oldest first")
+    superseded_by: LineageMention | None = Field(description="What took its place, if it is superseded")
+    superseded: list[LineageReplaced] = Field(description="What it took the place of, also where that was undone")
     sources: list[LineageSource]
     is_whole: bool = Field(description="False if there are more events or sources than are shown")
 

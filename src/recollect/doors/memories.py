@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -20,12 +21,8 @@ Clearable = Literal["key", "valid_from", "valid_until", "expires_at"]
 CLEARABLE: tuple[Clearable, ...] = ("key", "valid_from", "valid_until", "expires_at")
 
 
-def _is_empty(value: object) -> bool:
-    return not value
-
-
 # JSON has a field only where it says something.
-IF_SET = Field(exclude_if=_is_empty)
+IF_SET = Field(exclude_if=not_)
 
 
 class MemoryRecord(BaseModel):

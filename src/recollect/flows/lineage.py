@@ -148,6 +148,7 @@ class Lineage:
             superseded = await self._superseded(db, target) if memory is not None else ()
             sources, all_told = ((), True) if item is None else await self._sources(db, item)
         state = _state(item, events)
+        successors = [event.by for event in events if event.event == "superseded"]
         return Story(
             name=str(target),
             state=state,
@@ -155,7 +156,7 @@ class Lineage:
             at=None if item is None else item.at,
             speaker=None if item is None else item.speaker,
             events=tuple(events[-MAX_EVENTS:]),
-            superseded_by=_successor(events) if state == "superseded" else None,
+            superseded_by=successors[-1] if successors and state == "superseded" else None,
             superseded=superseded,
             sources=sources,
             is_whole=all_told and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
@@ -195,7 +196,10 @@ class Lineage:
     async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace]) -> list[Event]:
         """A history knows more than the feed, but not that it came from elsewhere, nor that it was forgotten."""
         history = (await self._capabilities.memories.history(db, memory_id))[-MAX_EVENTS:]
-        mentions = await self._mentions(db, {name for entry in history for name in _named(entry)})
+        details = [entry.detail or {} for entry in history]
+        named = {name for detail in details for name in detail.get("saw", ())}
+        named |= {detail["superseded_by"] for detail in details if "superseded_by" in detail}
+        mentions = await self._mentions(db, named)
         told = [_history_event(entry, mentions) for entry in history]
         others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
         return sorted([*told, *others], key=lambda event: event.at)
@@ -203,7 +207,10 @@ class Lineage:
     async def _mentions(self, db: Statements, ids: Iterable[str]) -> dict[str, Mention]:
         targets = [Target(MEMORY, memory_id) for memory_id in ids]
         found = await self._items.found(db, targets)
-        return {target.id: _mention(target, found.get(target)) for target in targets}
+        mentions = {target.id: Mention(str(target), "gone") for target in targets}
+        for target, item in found.items():
+            mentions[target.id] = Mention(str(target), _state(item, ()), item.text)
+        return mentions
 
     async def _superseded(self, db: Statements, target: Target) -> tuple[Replaced, ...]:
         rows = await self._capabilities.traces.superseded(db, UUID(target.id), MAX_SUPERSEDED)
@@ -279,20 +286,10 @@ def _state(item: NamedItem | None, events: Sequence[Event]) -> State:
     return _ENDS.get(last or "", "expired")
 
 
-def _mention(target: Target, item: NamedItem | None) -> Mention:
-    return Mention(str(target), "gone") if item is None else Mention(str(target), _state(item, ()), item.text)
-
-
 def _event(trace: Trace) -> Event:
     stale = (trace.detail or {}).get("stale_id")
     by = None if stale is None else Mention(f"stale:{stale}", "in_force")
     return Event(trace.at, _EVENTS[trace.event], trace.author, trace.door, by=by)
-
-
-def _named(entry: HistoryEntry) -> list[str]:
-    """The memories that an entry of a history tells of besides its own."""
-    detail = entry.detail or {}
-    return [*detail.get("saw", ()), *([detail["superseded_by"]] if "superseded_by" in detail else ())]
 
 
 def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Event:
@@ -331,7 +328,3 @@ def _with_differences(events: Sequence[Event], versions: Sequence[Version], memo
     return [
         replace(event, changed=changed.get(event.at) or None) if event.event == "changed" else event for event in events
     ]
-
-
-def _successor(events: Sequence[Event]) -> Mention | None:
-    return next((event.by for event in reversed(events) if event.event == "superseded"), None)

@@ -69,7 +69,11 @@ class NamedItems:
             return await self._messages(db, targets)
         parse = registry.items()[kind].id.parse
         ids = {target: parsed for target in targets if (parsed := parse(target.id)) is not None}
-        items = await (self._memories(db, ids) if kind == MEMORY else self._others(db, kind, ids))
+        if kind == MEMORY:
+            stored = await self._capabilities.memories.find(db, list(ids.values()))
+            items = {str(memory.id): _of_memory(memory) for memory in stored.values()}
+        else:
+            items = await self._others(db, kind, ids)
         return {target: items[str(item_id)] for target, item_id in ids.items() if str(item_id) in items}
 
     async def _messages(self, db: Statements, targets: Sequence[Target]) -> dict[Target, NamedItem]:
@@ -80,11 +84,16 @@ class NamedItems:
         by_number = await self._capabilities.log.by_seq(db, list(numbers.values())) if numbers else {}
         found = {target: message for target, item_id in ids.items() if (message := by_id.get(item_id))}
         found |= {target: message for target, number in numbers.items() if (message := by_number.get(number))}
-        return {target: _of_message(message) for target, message in found.items()}
-
-    async def _memories(self, db: Statements, ids: dict[Target, Any]) -> dict[str, NamedItem]:
-        stored = await self._capabilities.memories.find(db, list(ids.values()))
-        return {str(memory.id): _of_memory(memory) for memory in stored.values()}
+        return {
+            target: NamedItem(
+                Target(_MESSAGE, str(message.id)),
+                message.content[:MAX_SHOWN_CHARACTERS],
+                message.created_at,
+                message.speaker or message.role,
+                message=message,
+            )
+            for target, message in found.items()
+        }
 
     async def _others(self, db: Statements, kind: str, ids: dict[Target, Any]) -> dict[str, NamedItem]:
         """What the feed shows of a kind says enough."""
@@ -110,27 +119,12 @@ def one_item(name: str) -> Target:
     return target
 
 
-def _of_message(message: Message) -> NamedItem:
-    return NamedItem(
-        Target(_MESSAGE, str(message.id)),
-        message.content[:MAX_SHOWN_CHARACTERS],
-        message.created_at,
-        message.speaker or message.role,
-        message=message,
-    )
-
-
 def _of_memory(memory: StoredMemory) -> NamedItem:
     return NamedItem(
         Target(MEMORY, str(memory.id)),
         memory.text[:MAX_SHOWN_CHARACTERS],
         memory.created_at,
-        sources=tuple(map(_source, memory.sources)),
+        # What an imported memory names as its source need not be a name.
+        sources=tuple(Target(*name.partition(":")[::2]) for name in memory.sources),
         memory=memory,
     )
-
-
-def _source(name: str) -> Target:
-    """What an imported memory names as its source need not be a name."""
-    kind, _, item_id = name.partition(":")
-    return Target(kind, item_id)

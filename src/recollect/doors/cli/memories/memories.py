@@ -16,6 +16,9 @@ from recollect.memory.memories import MemoryScope
 
 MAX_SHOWN_CHARACTERS = 200
 
+# By what a memory was superseded, why, and which language model had a part in it.
+_REASONS = {"superseded_by": "by", "because": "because of:", "model": "model:"}
+
 
 def show_list(
     *,
@@ -77,7 +80,10 @@ def history(memory_id: str, as_json: bool) -> None:
         print_json(list(map(_dumped, events)))
         return
     for event in events:
-        echo(Styled(f"{event.at:%Y-%m-%d %H:%M:%S}  {event.event}", dim=True), *_reason(event.detail or {}))
+        detail = event.detail or {}
+        told = [f"{words} {detail[name]}" for name, words in _REASONS.items() if name in detail]
+        reasons = [Styled(f"  {one_line(each)}", dim=True) for each in told]
+        echo(Styled(f"{event.at:%Y-%m-%d %H:%M:%S}  {event.event}", dim=True), *reasons)
         for sign, text in (("-", event.old_text), ("+", event.new_text)):
             if text is not None:
                 echo(f"   {sign} {shortened(text, MAX_SHOWN_CHARACTERS)}")
@@ -111,11 +117,3 @@ def _print_head(memory: MemoryRecord) -> None:
     marks = ["pinned"] * memory.pinned + ([] if memory.key is None else [f"key: {one_line(memory.key)}"])
     told = "  ".join([str(memory.id), f"{memory.created_at:%Y-%m-%d %H:%M}", memory.category, *marks])
     echo(Styled(told, dim=True))
-
-
-def _reason(detail: dict[str, Any]) -> list[Styled]:
-    """By what a memory was superseded, why, and which language model had a part in it."""
-    told = [f"by {detail['superseded_by']}"] if "superseded_by" in detail else []
-    told += [f"because of: {detail['because']}"] if "because" in detail else []
-    told += [f"model: {detail['model']}"] if "model" in detail else []
-    return [Styled(f"  {one_line(each)}", dim=True) for each in told]

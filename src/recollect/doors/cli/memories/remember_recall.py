@@ -107,12 +107,10 @@ def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
     if not cited:
         return [line]
     # The longest first: one word may be the beginning of another.
-    words = "|".join(map(_whole, sorted(cited, key=len, reverse=True)))
+    longest_first = sorted(cited, key=len, reverse=True)
+    # Where words have spaces between them, none is a part of another.
+    words = "|".join(
+        re.escape(word) if is_spaceless(word) else rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest_first
+    )
     pieces = re.split(f"({words})", line)
     return [Styled(piece, bold=True) if place % 2 else piece for place, piece in enumerate(pieces)]
-
-
-def _whole(word: str) -> str:
-    """A pattern for a word that is not a part of another; where words have no spaces, for any part."""
-    pattern = re.escape(word)
-    return pattern if is_spaceless(word) else rf"(?<!\w){pattern}(?!\w)"

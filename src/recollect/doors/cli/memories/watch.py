@@ -1,7 +1,6 @@
 """`recollect watch`: prints changes as they happen."""
 
 import sys
-from typing import Any
 
 import click
 
@@ -43,13 +42,7 @@ def _print_line(change: Change) -> None:
     by = change.door if change.author is None else f"{one_line(change.author)} ({change.door})"
     head = f"{change.number:>6}  {change.at:%Y-%m-%d %H:%M:%S}  {change.event:<6}  "
     echo(Styled(head, dim=True), f"{change.kind}:{one_line(change.item_id)}", Styled(f"  by {by}", dim=True))
-    if text := _text(change.content):
-        echo("        ", shortened(text, MAX_SHOWN_CHARACTERS))
-
-
-def _text(content: dict[str, Any] | None) -> str:
-    """The beginning of what an item says; of a turn, its first message."""
-    if content is None:
-        return ""
-    shown = content["messages"][0] if "messages" in content else content
-    return str(shown["text"])
+    if change.content is not None:
+        # Of a turn, the first message.
+        shown = change.content["messages"][0] if "messages" in change.content else change.content
+        echo("        ", shortened(str(shown["text"]), MAX_SHOWN_CHARACTERS))

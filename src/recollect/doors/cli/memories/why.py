@@ -79,11 +79,16 @@ def _section(title: str, lines: Sequence[tuple[str, bool]]) -> Iterator[tuple[st
 
 def _event(event: Event) -> Iterator[tuple[str, bool]]:
     by = "" if event.event == "expired" else _by(event.author, event.door)
-    yield f"  {_moment(event.at)}  {_happened(event)}{by}", False
+    happened = "brought back into force" if event.event == "undone" else event.event
+    yield f"  {_moment(event.at)}  {happened}{by}", False
     if event.said is not None:
         yield f"      was told: {_quoted(event.said)}", True
         yield f"      the language model {one_line(event.model or '')} condensed that", True
-    yield from _texts(event)
+    if event.event == "stored" and event.new_text is not None:
+        yield f"      it said: {_quoted(event.new_text)}", False
+    if event.event == "changed" and event.old_text != event.new_text:
+        yield f"      it said: {_quoted(event.old_text or '')}", False
+        yield f"      now:     {_quoted(event.new_text or '')}", False
     for name, difference in (event.changed or {}).items():
         yield f"      {_NAMES[name]}: {_value(difference.old)} -> {_value(difference.new)}", False
     if event.by is not None:
@@ -93,20 +98,6 @@ def _event(event: Event) -> Iterator[tuple[str, bool]]:
         yield f"      because {_REASONS.get(event.because, event.because)}{model}", False
     for seen in event.saw:
         yield f"      the model saw {_mention(seen)}", True
-
-
-def _happened(event: Event) -> str:
-    if event.event == "undone":
-        return "brought back into force"
-    return event.event
-
-
-def _texts(event: Event) -> Iterator[tuple[str, bool]]:
-    if event.event == "stored" and event.new_text is not None:
-        yield f"      it said: {_quoted(event.new_text)}", False
-    if event.event == "changed" and event.old_text != event.new_text:
-        yield f"      it said: {_quoted(event.old_text or '')}", False
-        yield f"      now:     {_quoted(event.new_text or '')}", False
 
 
 def _replaced(replaced: Replaced) -> Iterator[tuple[str, bool]]:
