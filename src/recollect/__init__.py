@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from recollect.flows.forgetting.receipts import Receipt
     from recollect.flows.search.ranking import Parts
-    from recollect.flows.search.recall import Explanation, Memory, Recollection
+    from recollect.flows.search.recall import Citation, Explanation, Memory, Recollection
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -51,6 +51,7 @@ __all__ = [
     "ApprovalRequest",
     "Change",
     "ChangesPage",
+    "Citation",
     "Conflict",
     "ContextService",
     "DeletedMemory",
@@ -103,6 +104,7 @@ _HOMES = {
     "DeletedMemory": "recollect.doors.memories",
     "MemoryEvent": "recollect.doors.memories",
     "MemoryRecord": "recollect.doors.memories",
+    "Citation": "recollect.flows.search.recall",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",

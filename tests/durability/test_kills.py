@@ -46,7 +46,10 @@ def kill_both(home: Path, writer: "subprocess.Popen[str]", database_first: bool)
     postmaster = int((home / "data" / "postmaster.pid").read_text().split("\n")[0])
     for pid in (postmaster, writer.pid) if database_first else (writer.pid, postmaster):
         os.kill(pid, signal.SIGKILL)
-    rest, _ = writer.communicate(timeout=30)
+    # Not by communicate: with a limit of time it reads past what is buffered here, and so from the middle of a line.
+    assert writer.stdout is not None
+    rest = writer.stdout.read()
+    writer.wait(30)
     complete, _, _ = rest.rpartition("\n")
     return complete.splitlines()
 

@@ -210,7 +210,7 @@ async def plant_memories(engine: Engine, namespace: str) -> None:
         gone = (await engine.memories.add(namespace, f"{SENTENCE} Never.", "fact", holder)).memory
         await engine.memories.delete(namespace, str(gone.id))
     for number in ("Once.", "Twice."):
-        keyed = Options(key=SENTENCE[:40], valid_from=datetime(2024, 1, 1, tzinfo=UTC), sources=["document:none"])
+        keyed = Options(key=SENTENCE[:40], valid_from=datetime(2024, 1, 1, tzinfo=UTC))
         await engine.memories.add(namespace, f"{SENTENCE} {number}", "fact", MemoryScope(PERSON), options=keyed)
 
 

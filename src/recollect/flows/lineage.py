@@ -145,7 +145,11 @@ class Lineage:
             if memory is not None:
                 versions = await self._capabilities.traces.versions(db, memory.id, MAX_EVENTS)
                 events = _with_differences(events, versions, memory)
-            superseded = await self._superseded(db, target) if memory is not None else ()
+            superseded: tuple[Replaced, ...] = ()
+            if memory is not None:
+                rows = await self._capabilities.traces.superseded(db, memory.id, MAX_SUPERSEDED)
+                mentions = await self._mentions(db, {str(row.memory_id) for row in rows})
+                superseded = tuple(Replaced(mentions[str(row.memory_id)], row.at, row.because) for row in rows)
             sources, all_told = ((), True) if item is None else await self._sources(db, item)
         state = _state(item, events)
         successors = [event.by for event in events if event.event == "superseded"]
@@ -211,11 +215,6 @@ class Lineage:
         for target, item in found.items():
             mentions[target.id] = Mention(str(target), _state(item, ()), item.text)
         return mentions
-
-    async def _superseded(self, db: Statements, target: Target) -> tuple[Replaced, ...]:
-        rows = await self._capabilities.traces.superseded(db, UUID(target.id), MAX_SUPERSEDED)
-        mentions = await self._mentions(db, {str(row.memory_id) for row in rows})
-        return tuple(Replaced(mentions[str(row.memory_id)], row.at, row.because) for row in rows)
 
     async def _sources(self, db: Statements, root: NamedItem) -> tuple[tuple[Source, ...], bool]:
         """The sources as a tree, in which each has its own sources once; and whether that is all of them."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, one_line, print_json, shortened
 from recollect.doors.lineage import ItemLineage
-from recollect.flows.lineage import Event, Mention, Replaced, Source, Story
+from recollect.flows.lineage import Event, Mention, Source, Story
 
 MAX_SHOWN_CHARACTERS = 200
 
@@ -63,7 +63,11 @@ def _lines(story: Story) -> Iterator[tuple[str, bool]]:
     if story.superseded_by is not None:
         yield f"  In its place: {_mention(story.superseded_by)}", False
     yield from _section("What happened", [line for event in story.events for line in _event(event)])
-    yield from _section("What it superseded", [line for each in story.superseded for line in _replaced(each)])
+    replaced: list[tuple[str, bool]] = []
+    for each in story.superseded:
+        because = "" if each.because is None else f", because {_REASONS.get(each.because, each.because)}"
+        replaced.append((f"  {_moment(each.at)}  {_mention(each.memory)}{because}", False))
+    yield from _section("What it superseded", replaced)
     yield from _section("What it was made from", [line for each in story.sources for line in _source(each, 1)])
     if not story.is_whole:
         yield "", False
@@ -98,12 +102,6 @@ def _event(event: Event) -> Iterator[tuple[str, bool]]:
         yield f"      because {_REASONS.get(event.because, event.because)}{model}", False
     for seen in event.saw:
         yield f"      the model saw {_mention(seen)}", True
-
-
-def _replaced(replaced: Replaced) -> Iterator[tuple[str, bool]]:
-    yield f"  {_moment(replaced.at)}  {_mention(replaced.memory)}", False
-    if replaced.because is not None:
-        yield f"      because {_REASONS.get(replaced.because, replaced.because)}", False
 
 
 def _source(source: Source, depth: int) -> Iterator[tuple[str, bool]]:
