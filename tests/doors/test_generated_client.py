@@ -98,6 +98,8 @@ async def use_memories(client: Client, engine: Engine) -> None:
     tea = {"messages": "The user likes tea.", "category": "preference", "user_id": "u", "metadata": {"source": "test"}}
     chat = {"messages": [{"role": "user", "content": [{"type": "text", "text": "I like coffee."}]}]}
     old, new = await client.call("add_memory", body=tea), await client.call("add_memory", body=tea | chat)
+    assert (await client.call("get_memory_lineage", old.id)).events[0].door == "rest"
+    assert (await client.call("get_lineage", f"memory:{old.id}")).sources == []
     assert (old.user_id, old.metadata.to_dict()) == ("u", {"category": "preference", "source": "test"})
     found = await client.call("search_memories", body={"query": "tea", "user_id": "u", "since": "2026-01-01T00:00:00Z"})
     assert {memory.id for memory in found.results} == {old.id, new.id}

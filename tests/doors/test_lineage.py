@@ -121,7 +121,7 @@ async def test_why_tells_a_story_that_one_can_read(engine: Engine, namespace: st
     for part in (
         "stored by the night shift over REST",
         '      it said: "Ann lives in Paris."\n      now:     "Ann lives in Paris, France."',
-        f'      by "Ann lives in Rome." (memory:{rome})\n      because it has the same key',
+        f'      in its place: "Ann lives in Rome." (memory:{rome})\n      because it has the same key',
         "brought back into force on the command line",
         f"      expires: none -> {ends:%Y-%m-%d %H:%M:%S} UTC",
         "What it superseded:",

@@ -120,7 +120,7 @@ def test_what_is_true_at_a_time_is_the_same_at_every_door(doors: Doors) -> None:
 
 
 def test_a_deleted_memory_gives_back_what_it_had_superseded_and_is_gone_at_every_time(doors: Doors) -> None:
-    old = doors.mcp.ok("add_memory", text="Cid drinks tea.", user_id="cid", sources=["message:1"])["id"]
+    old = doors.mcp.ok("add_memory", text="Cid drinks tea.", user_id="cid")["id"]
     new = doors.run(doors.memory.add_memory("Cid drinks coffee.", user_id="cid", supersedes=[old], pinned=True))
     assert [str(each) for each in new.superseded] == [old]
     then = new.since.isoformat()

@@ -294,6 +294,7 @@ def _event(trace: Trace) -> Event:
 def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Event:
     detail = entry.detail or {}
     superseded_by = detail.get("superseded_by")
+    expiry = [each and datetime.fromisoformat(each) for each in detail.get("expires_at", ())]
     return Event(
         entry.at,
         _EVENTS[entry.event],
@@ -301,6 +302,7 @@ def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Even
         entry.door,
         _cut(entry.old_memory),
         _cut(entry.new_memory),
+        changed={"expires_at": Difference(*expiry)} if expiry else None,
         by=None if superseded_by is None else mentions[superseded_by],
         because=detail.get("because"),
         model=detail.get("model"),
@@ -325,5 +327,8 @@ def _with_differences(events: Sequence[Event], versions: Sequence[Version], memo
         for old, new in zip(versions, after, strict=False)
     }
     return [
-        replace(event, changed=changed.get(event.at) or None) if event.event == "changed" else event for event in events
+        replace(event, changed={**changed.get(event.at, {}), **(event.changed or {})} or None)
+        if event.event == "changed"
+        else event
+        for event in events
     ]

@@ -341,7 +341,10 @@ class Memories:
             pinned=new.pinned,
             moment=moment,
         )
-        await self._record(tx, memory.id, memory.scope, "update", memory.text, new.text, moment)
+        # Versions expire with their memory, so that only the history tells what the time was before.
+        expiry = [each and each.isoformat() for each in (memory.expires_at, new.expires_at)]
+        detail = None if expiry[0] == expiry[1] else {"expires_at": expiry}
+        await self._record(tx, memory.id, memory.scope, "update", memory.text, new.text, moment, detail)
         return StoredMemory.of(row)
 
     async def supersede(

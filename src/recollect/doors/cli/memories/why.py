@@ -96,7 +96,7 @@ def _event(event: Event) -> Iterator[tuple[str, bool]]:
     for name, difference in (event.changed or {}).items():
         yield f"      {_NAMES[name]}: {_value(difference.old)} -> {_value(difference.new)}", False
     if event.by is not None:
-        yield f"      by {_mention(event.by)}", False
+        yield f"      in its place: {_mention(event.by)}", False
     if event.because is not None:
         model = f" ({one_line(event.model)})" if event.model else ""
         yield f"      because {_REASONS.get(event.because, event.because)}{model}", False
