@@ -88,7 +88,8 @@ class Engine:
         self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
         if settings.indexer:
             self.indexer.start()
-            self.maintenance.start(self.embeddings.sweep)
+            self.maintenance.mark_expiring(settings.namespace)
+            self.maintenance.start(self.embeddings.sweep, self.memories.sweep)
 
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
@@ -171,6 +172,7 @@ class Engine:
             capabilities.changes,
             named_items,
             self.llm,
+            expiring=self.maintenance.mark_expiring,
         )
         self.gateway = Gateway(
             self.database,

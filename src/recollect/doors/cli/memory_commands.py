@@ -29,7 +29,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--valid-from", metavar="TIME", help="True in the world from then on, such as 2026-02-14T12:00Z.")
 @click.option("--valid-until", metavar="TIME", help="True in the world until then.")
 @click.option("--expires-at", metavar="TIME", help="Erase it at this time.")
-@click.option("--pinned", is_flag=True, help="Mark it as always part of the user's context.")
+@click.option("--pinned", is_flag=True, help="Pin it: `memories list --pinned` lists pinned memories.")
 def remember(text: str, user: str | None, **options: Any) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input.
 

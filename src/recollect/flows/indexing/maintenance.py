@@ -30,10 +30,14 @@ class Maintenance:
         self._namespace_models = namespace_models
         self._task = tasks.BackgroundTask("recollect-maintenance")
         self._touched: set[str] = set()
+        self._expiring: set[str] = set()
 
-    def start(self, sweep: Callable[[str], Awaitable[bool]]) -> None:
-        """Begin to work in the background; `sweep` removes what a switch of models left, or says that it must wait."""
-        self._task.start(self._run(sweep))
+    def start(self, sweep: Callable[[str], Awaitable[bool]], expire: Callable[[str], Awaitable[int]]) -> None:
+        """Begin to work in the background.
+
+        `sweep` removes what a switch of models left, or says that it must wait; `expire` removes what has expired.
+        """
+        self._task.start(self._run(sweep, expire))
 
     async def close(self) -> None:
         """Stop; the next run removes an index that is half built."""
@@ -42,6 +46,10 @@ class Maintenance:
     def mark_dirty(self, namespace: str) -> None:
         """A namespace has new vectors."""
         self._touched.add(namespace)
+
+    def mark_expiring(self, namespace: str) -> None:
+        """A namespace has, or may have, memories that expire."""
+        self._expiring.add(namespace)
 
     async def build_indexes(self, namespace: str, embedder: Embedder | None = None) -> list[Giant]:
         """Build or renew what a namespace needs now, for its own model or another; returns the indexes made."""
@@ -65,7 +73,7 @@ class Maintenance:
                 made.append(await self._indexes.build(namespace, owner, embedder.model_id, old))
         return made
 
-    async def _run(self, sweep: Callable[[str], Awaitable[bool]]) -> None:
+    async def _run(self, sweep: Callable[[str], Awaitable[bool]], expire: Callable[[str], Awaitable[int]]) -> None:
         while True:
             await asyncio.sleep(PERIOD_SECONDS)
             touched, self._touched = self._touched, set()
@@ -77,3 +85,8 @@ class Maintenance:
                 except RecollectError as problem:
                     self._touched.add(namespace)
                     _log.warning("Maintenance failed and will be retried: %s", problem, extra={"namespace": namespace})
+            for namespace in sorted(self._expiring):
+                try:
+                    await expire(namespace)
+                except RecollectError as problem:
+                    _log.warning("Expired memories are removed later: %s", problem, extra={"namespace": namespace})

@@ -72,6 +72,7 @@ class LongTermMemory:
         feed: changes.Changes,
         named_items: NamedItems,
         llm: Llm | None,
+        expiring: Callable[[str], None],
     ) -> None:
         self._database = database
         self._memories = memories
@@ -81,6 +82,7 @@ class LongTermMemory:
         self._changes = feed
         self._named_items = named_items
         self._llm = llm
+        self._expiring = expiring
 
     @telemetry.memory_operation("create_memory")
     async def add(
@@ -367,6 +369,8 @@ class LongTermMemory:
         detail: Mapping[str, Any] | None = None,
     ) -> None:
         """Record what happened, as the last thing that the transaction does."""
+        if memory.expires_at is not None:
+            self._expiring(tx.namespace)
         told = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
         await self._changes.record(tx, told)
 

@@ -92,7 +92,9 @@ class Details(Body):
     valid_until: Moment | None = Field(None, description="True in the world until this time")
     key: Identifier | None = Field(None, description=KEY, examples=["home city"])
     expires_at: Moment | None = Field(None, description="Removed, with its history's texts, at this time")
-    pinned: bool | None = Field(None, description="Always part of the context of its scope")
+    pinned: bool | None = Field(
+        None, description="Pin it: pinned memories can be listed, to put them into every prompt"
+    )
 
 
 class MemoryMessage(ChatEntry):
@@ -238,7 +240,9 @@ class MemoryResponse(BaseModel):
     valid_until: datetime | None = Field(None, description="True in the world until this time")
     key: str | None = Field(None, description="In its scope, no other memory in force has this key")
     expires_at: datetime | None = Field(None, description="When it will be removed")
-    pinned: bool = Field(False, description="Whether it is always part of the context of its scope")
+    pinned: bool = Field(
+        False, description="Whether it is pinned: pinned memories can be listed, to put them into every prompt"
+    )
     sources: list[str] = Field(default_factory=list, description="What it was made from")
 
     _without_what_is_not_set = only_if_set(*Details.model_fields, "sources")
