@@ -346,7 +346,7 @@ def _header(description: str) -> dict[str, Any]:
 
 @router.post(
     "",
-    responses=responses(409)
+    responses=responses(404, 409)
     | {
         200: {
             "headers": {
