@@ -8,6 +8,7 @@ READY := .venv/.ready-$(PLACE)
 DEV := .venv/.ready-dev-$(PLACE)
 TOOLS := .tools/.ready-$(PLACE)
 YARDSTICKS := .yardsticks/.ready-$(PLACE)
+ADAPTERS := .adapters/.ready-$(PLACE)
 CHECKED := src tests benchmarks
 # Take the certificates that the system trusts, and a cache of our own where the home cannot be written to.
 export UV_SYSTEM_CERTS := true
@@ -29,8 +30,11 @@ BENCH_OPTIONS := --out .tools/quick-benchmarks.md
 LOCKS := .tools/
 FAST_OPTIONS := --collect-only
 endif
-COMPILE = $(UV) pip compile -q pyproject.toml --all-extras --group build --universal --generate-hashes --no-header \
+# The extras that a server may need; each adapter has an extra of its own, with a framework behind it.
+EXTRAS := llm onnx redis telemetry
+COMPILE_ALL = $(UV) pip compile -q pyproject.toml --group build --universal --generate-hashes --no-header \
 	--python-version 3.11
+COMPILE = $(COMPILE_ALL) $(addprefix --extra ,$(EXTRAS))
 # Two more than cores: tests of servers and of kills wait a good deal.
 TEST_PROCESSES ?= 4
 # For the inner loop: no processes but the database, no kills, one way of pooling, and not the slowest files.
@@ -41,7 +45,7 @@ FAST := tests/language tests/memory tests/flows tests/inference $(wildcard tests
 	forget_users.py giants.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-fast conformance fuzz soak lint bench yardsticks reference wheel lock clean
+.PHONY: help setup serve test test-fast conformance fuzz soak lint bench yardsticks adapters reference wheel lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +79,10 @@ lint: $(DEV) ## Run ruff, mypy (strict) and import-linter.
 bench: $(DEV) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
+adapters: $(ADAPTERS) $(DEV) ## Run the makers' own tests against the adapters: ONLY=langgraph-store
+	.adapters/bin/mypy --python-executable .adapters/bin/python src/recollect/adapters/*.py
+	.adapters/bin/python -m tests.adapters $(ONLY)
+
 yardsticks: $(if $(QUICK),$(DEV),$(YARDSTICKS)) ## Compare with other stores: CORPUS=file QUESTIONS=file
 	$(if $(QUICK),$(RUN),.yardsticks/bin/)python -m benchmarks yardsticks $(CORPUS) $(QUESTIONS) $(BENCH_OPTIONS)
 
@@ -88,9 +96,10 @@ lock: $(TOOLS) ## Resolve the dependencies again, after a change of pyproject.to
 	$(COMPILE) -o $(LOCKS)requirements.lock
 	$(COMPILE) --group dev -c $(LOCKS)requirements.lock -o $(LOCKS)requirements-dev.lock
 	$(COMPILE) --group yardsticks -c $(LOCKS)requirements.lock -o $(LOCKS)requirements-yardsticks.lock
+	$(COMPILE_ALL) --all-extras --group adapters -o $(LOCKS)requirements-adapters.lock
 
 clean: ## Remove what set-up made. Your data stays.
-	rm -rf .venv .tools .yardsticks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .tools .yardsticks .adapters .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(TOOLS): requirements-tools.lock
 	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here. Name a Python 3.11 or newer: make PYTHON=..."; exit 1; }
@@ -124,4 +133,12 @@ $(YARDSTICKS): requirements-yardsticks.lock pyproject.toml $(TOOLS)
 	@$(UV) venv -q --allow-existing --python .tools/bin/python .yardsticks
 	@$(UV) pip install -q --python .yardsticks/bin/python --require-hashes -r requirements-yardsticks.lock
 	@$(UV) pip install -q --python .yardsticks/bin/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The frameworks whose interfaces the adapters have, with Recollect and what their makers' tests need.
+$(ADAPTERS): requirements-adapters.lock pyproject.toml $(TOOLS)
+	@echo "Installing the frameworks into .adapters ..."
+	@$(UV) venv -q --allow-existing --python .tools/bin/python .adapters
+	@$(UV) pip install -q --python .adapters/bin/python --require-hashes -r requirements-adapters.lock
+	@$(UV) pip install -q --python .adapters/bin/python --no-deps --no-build-isolation -e .
 	@touch $@

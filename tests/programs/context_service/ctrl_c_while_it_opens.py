@@ -6,7 +6,7 @@ import threading
 import time
 
 from recollect import ContextService
-from recollect.doors.library import background
+from recollect.doors.library.context_service import background
 
 assert background
 

@@ -1,11 +1,26 @@
 """ContextService: the synchronous calls of the context-manager contract, over the same engine on a background loop."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
+from recollect.background import Background
 from recollect.doors.conversations import ChatHistory, Conversation, RecordedInteraction
-from recollect.doors.library.background import background
+from recollect.engine import Engine
 from recollect.flows import conversations
+
+
+@asynccontextmanager
+async def _default_engine() -> AsyncIterator[Engine]:
+    engine = await Engine.open()
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+background = Background(_default_engine)
 
 
 class ContextService:

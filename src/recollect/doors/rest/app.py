@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
+from starlette.types import Lifespan
 
 from recollect import __version__
 from recollect.doors.loopback import is_loopback
@@ -52,6 +53,22 @@ def create_app(
         finally:
             await engine.close()
 
+    app = routes_app(engine, routes, lifespan)
+    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
+    if engine.settings.cors_origins:
+        # Around the gate: a browser asks first without a key, and reads a refusal only with these headers.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=engine.settings.cors_origins,
+            allow_methods=["DELETE", "GET", "PATCH", "POST", "PUT"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED_HEADERS,
+        )
+    return app
+
+
+def routes_app(engine: Engine, routes: Sequence[BaseRoute] = (), lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """The routes without the gate before them, for a program that is its own caller."""
     app = FastAPI(
         title="Recollect",
         version=__version__,
@@ -72,14 +89,4 @@ def create_app(
     document.add_to(app)
     app.router.routes.extend(routes)
     app.add_middleware(Paths)
-    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
-    if engine.settings.cors_origins:
-        # Around the gate: a browser asks first without a key, and reads a refusal only with these headers.
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=engine.settings.cors_origins,
-            allow_methods=["DELETE", "GET", "PATCH", "POST", "PUT"],
-            allow_headers=["*"],
-            expose_headers=EXPOSED_HEADERS,
-        )
     return app

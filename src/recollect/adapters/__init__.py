@@ -1,0 +1,1 @@
+"""Adapters: Recollect behind the memory interfaces of agent frameworks, one module each, over HTTP alone."""

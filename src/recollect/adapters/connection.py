@@ -1,0 +1,125 @@
+"""A connection to Recollect for adapters: a running server, or the embedded engine in this process."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from recollect import checks
+from recollect.background import Background
+from recollect.errors import (
+    AccessDenied,
+    Conflict,
+    Invalid,
+    LimitReached,
+    Misconfigured,
+    NotFound,
+    RecollectError,
+    Unavailable,
+)
+from recollect.settings import Settings
+
+# A search while the server loads its model, or a flush behind a long queue.
+TIMEOUT_SECONDS = 60.0
+
+_CATEGORY_OF: Mapping[int, type[RecollectError]] = {
+    400: Invalid,
+    401: AccessDenied,
+    403: AccessDenied,
+    404: NotFound,
+    409: Conflict,
+    413: LimitReached,
+    422: Invalid,
+    429: LimitReached,
+    500: Misconfigured,
+}
+
+
+class Connection:
+    """Calls the REST door of the server at `url`, or without a URL of an engine that this process opens.
+
+    The calls of every thread and event loop go through one background loop, so an adapter may be made anywhere and used
+    from everywhere. The connection opens on its first call, and closes by itself when the process ends.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        namespace: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        if url is None and key is not None:
+            raise Invalid("A key belongs to a server: give its url as well, for example http://127.0.0.1:8000")
+        if url is not None and (namespace is not None or settings is not None):
+            raise Invalid("The key decides the namespace on a server: leave out namespace and settings, or the url")
+        self._url = url
+        self._key = key
+        self._namespace = None if namespace is None else checks.namespace(namespace)
+        self._settings = settings
+        self._background = Background(self._server if url is not None else self._embedded)
+
+    def call(self, method: str, path: str, *ids: str, json: Any = None, params: Mapping[str, Any] | None = None) -> Any:
+        """The decoded answer of a route; each `{}` in its path is one of the ids, of any letters."""
+        return self._background.call(lambda http: _call(http, method, path, ids, json, params))
+
+    async def call_async(
+        self, method: str, path: str, *ids: str, json: Any = None, params: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The same, without blocking the caller's event loop."""
+        return await self._background.call_async(lambda http: _call(http, method, path, ids, json, params))
+
+    def close(self) -> None:
+        """Finish the calls under way and let go of the server or the database. The next call opens it again."""
+        self._background.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @asynccontextmanager
+    async def _server(self) -> AsyncIterator[httpx.AsyncClient]:
+        headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+        async with httpx.AsyncClient(base_url=self._url or "", headers=headers, timeout=TIMEOUT_SECONDS) as http:
+            yield http
+
+    @asynccontextmanager
+    async def _embedded(self) -> AsyncIterator[httpx.AsyncClient]:
+        # A program that only talks to a server need not load the engine.
+        from recollect.doors.rest.in_process import transport
+
+        async with (
+            transport(self._settings, self._namespace) as in_process,
+            httpx.AsyncClient(base_url="http://localhost", transport=in_process) as http,
+        ):
+            yield http
+
+
+async def _call(
+    http: httpx.AsyncClient, method: str, path: str, ids: tuple[str, ...], json: Any, params: Mapping[str, Any] | None
+) -> Any:
+    given = {name: value for name, value in (params or {}).items() if value is not None}
+    try:
+        answer = await http.request(method, path.format(*(quote(i, safe="") for i in ids)), json=json, params=given)
+    except httpx.HTTPError as problem:
+        raise Unavailable(
+            f"No answer from {http.base_url} ({type(problem).__name__}): is `recollect serve` running there?"
+        ) from problem
+    if answer.is_success:
+        return answer.json() if answer.content else None
+    try:
+        detail = answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        detail = f"The server answered {answer.status_code} without saying why: is it a Recollect server?"
+    if not isinstance(detail, str):
+        faults = [(".".join(map(str, fault.get("loc", ()))), fault["msg"]) for fault in detail]
+        detail = "; ".join(f"{place}: {what}" if place else what for place, what in faults)
+    raise _CATEGORY_OF.get(answer.status_code, Unavailable)(detail)

@@ -1,0 +1,1 @@
+"""The makers' own tests of the interfaces that the adapters have, run against the adapters: `make adapters`."""
