@@ -116,7 +116,7 @@ class _Question:
 
 
 class Recall:
-    """Reads passages only; every kind of memory is found the same way."""
+    """Reads passages, and pins if scores are to decay; every kind of memory is found the same way."""
 
     def __init__(
         self,
