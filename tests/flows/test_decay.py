@@ -36,7 +36,8 @@ async def keep(engine: Engine, namespace: str, category: str, at: datetime, *, p
 
 async def ask(engine: Engine, namespace: str, scope: Scope | None = None, **options: Any) -> Recollection:
     await engine.indexer.flush(namespace)
-    return await engine.recall.recall(namespace, QUESTION, scope, **{"now": NOW, "explain": True} | options)
+    asked: dict[str, Any] = {"now": NOW, "explain": True} | options
+    return await engine.recall.recall(namespace, QUESTION, scope, **asked)
 
 
 def parts(memory: Memory) -> Parts:
