@@ -206,6 +206,13 @@ def number_between(value: float, low: float, high: float, name: str) -> float:
     return float(value)
 
 
+def positive_number(value: float, high: float, name: str) -> float:
+    """A finite number above zero, up to a limit."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= high:
+        raise Invalid(f"{name} must be a number greater than 0 and at most {high:,}, not {value!r}")
+    return float(value)
+
+
 def one_of(value: str, allowed: Sequence[str], name: str) -> str:
     """One of a contract's fixed words."""
     if not isinstance(value, str) or value not in allowed:

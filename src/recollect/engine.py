@@ -125,7 +125,9 @@ class Engine:
             written=self._written,
         )
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
-        self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models)
+        self.recall = Recall(
+            self.database, capabilities.search, self.nomination, self.namespace_models, capabilities.memories
+        )
         self._passage_writer = PassageWriter(
             capabilities.passages, self.namespace_models, written=self._written, indexed=self._written_and_indexed
         )

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -282,6 +282,70 @@ def test_the_gateway_takes_the_floor_from_its_body_or_from_a_header(doors: Doors
     wrong = doors.http.post("/memories/search", json=body, headers={header: "much"})
     assert wrong.status_code == 422
     assert "min_relevance must be a number between 0 and 1" in wrong.text
+
+
+HALF_LIFE = "half_life_days must be a number greater than 0 and at most 36,500, not "
+
+
+def test_a_half_life_has_the_same_answer_at_every_door_that_takes_it(doors: Doors) -> None:
+    asked: dict[str, Any] = {"half_life_days": 0.5, "explain": True}
+    later = datetime.now(UTC) + timedelta(days=1)
+    expected, answered = doors.library(**asked, now=later)
+    plain, _ = doors.library(explain=True, now=later)
+    assert all(parts["decay"] < 0 for _, _, parts in expected)
+    assert all(parts["decay"] == 0 for _, _, parts in plain)
+    assert {each[0]: each[1] for each in expected} == {each[0]: each[1] for each in plain}
+    for door in (doors.rest, doors.cli):
+        found, counts = door(**asked, now=later.isoformat())
+        assert [each[0] for each in found] == [each[0] for each in expected]
+        for (_, _, parts), (_, _, wanted) in zip(found, expected, strict=True):
+            assert parts == pytest.approx(wanted, abs=1e-3)
+        assert counts == answered
+
+
+def test_long_term_search_ranks_by_age_and_keeps_what_is_pinned(doors: Doors) -> None:
+    def add(text: str, at: str, **more: Any) -> None:
+        body = {"messages": text, "category": "fact", "user_id": "ben", "at": at}
+        doors.http.post("/ltm/memories", json=body | more).raise_for_status()
+
+    add("Ben's doctor advised walks.", "2020-01-01T00:00:00Z")
+    add("Ben's doctor advised swims.", "2026-01-01T00:00:00Z")
+    add("Ben's doctor advised rest.", "2019-01-01T00:00:00Z", pinned=True)
+    doors.run(doors.memory.flush())
+    body = {"query": QUESTION, "user_id": "ben", "until": "2026-01-02T00:00:00Z", "half_life_days": 1}
+    found = doors.http.post("/ltm/memories/search", json=body).raise_for_status().json()["results"]
+    doors.run(doors.memory.forget(user_id="ben"))
+    assert [each["memory"].split()[-1] for each in found] == ["rest.", "swims.", "walks."]
+
+
+@pytest.mark.parametrize("days", [0, -1.5, 36501])
+def test_a_half_life_that_is_none_is_refused_in_the_same_words(doors: Doors, days: float) -> None:
+    sentence = HALF_LIFE + str(float(days))
+    with pytest.raises(Invalid, match=HALF_LIFE + str(days)):
+        doors.library(half_life_days=days)
+    for path in ("/recall", "/ltm/memories/search"):
+        refused = doors.http.post(path, json={"query": QUESTION, "user_id": "ann", "half_life_days": days})
+        assert refused.status_code == 422
+        assert sentence in refused.json()["detail"]
+    assert sentence in doors.command(half_life_days=days).stderr
+
+
+@pytest.mark.parametrize("days", ["nan", "inf"])
+def test_a_half_life_without_a_number_is_refused_on_the_command_line(doors: Doors, days: str) -> None:
+    assert HALF_LIFE + days in doors.command(half_life_days=days).stderr
+    assert "is not a valid float" in doors.command(half_life_days="soon").stderr
+
+
+@pytest.mark.parametrize("days", ["30", True, []])
+@pytest.mark.parametrize("path", ["/recall", "/ltm/memories/search"])
+def test_a_half_life_of_another_type_is_refused_over_rest(doors: Doors, path: str, days: Any) -> None:
+    refused = doors.http.post(path, json={"query": QUESTION, "user_id": "ann", "half_life_days": days})
+    assert refused.status_code == 422
+    assert "half_life_days" in refused.text
+
+
+def test_the_small_tools_of_mcp_take_no_half_life(doors: Doors) -> None:
+    assert "half_life_days" in doors.mcps[0].refused("recall", query=QUESTION, half_life_days=30)
 
 
 def test_yesterday_counts_from_the_given_now(doors: Doors) -> None:

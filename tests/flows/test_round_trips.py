@@ -9,6 +9,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.search import ranking
 from recollect.memory.index.search import Scope
+from recollect.memory.memories import MemoryScope
 from recollect.storage.database import Connection, Statements
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
@@ -55,6 +56,22 @@ async def test_a_recall_is_four_statements_and_no_transaction(
     assert found.memories
     assert len(statements) == 4
     assert not [statement for statement in statements if statement.startswith(("begin", "commit", "set"))]
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_decay_asks_once_more_only_if_memories_may_be_pinned(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(engine, namespace)
+    with asked(monkeypatch) as statements:
+        await engine.recall.recall(namespace, QUESTION, Scope(owner="ann"), half_life_days=30)
+    assert len(statements) == 4
+    await engine.memories.add(namespace, "Ann sold her bees.", "fact", MemoryScope("ann"))
+    await engine.indexer.flush(namespace)
+    await engine.recall.recall(namespace, QUESTION, Scope(owner="ann"))
+    with asked(monkeypatch) as statements:
+        await engine.recall.recall(namespace, QUESTION, Scope(owner="ann"), half_life_days=30)
+    assert len(statements) == 5
 
 
 @pytest.mark.parametrize("pooling", ["transaction"], indirect=True)

@@ -44,6 +44,7 @@ class Asked:
     token_budget: int | None = None
     explain: bool = False
     now: datetime | str | None = None
+    half_life_days: float | None = None
 
     def scope(self, metadata_name: str = "metadata") -> Scope:
         """Where to search."""
@@ -73,6 +74,7 @@ class Asked:
             explain=self.explain,
             min_relevance=floor(self.min_relevance),
             now=moment(self.now, "now"),
+            half_life_days=self.half_life_days,
         )
 
 

@@ -23,6 +23,7 @@ class _Sql(Queries, file="memories.sql"):
     in_slot: Query
     find: Query
     find_as_of: Query
+    pinned: Query
     lock: Query
     replaced_by: Query
     newest: Query
@@ -283,6 +284,10 @@ class Memories:
         else:
             rows = await db.all(_Sql.find_as_of, ids=list(ids), as_of=as_of)
         return {row["id"]: StoredMemory.of(row) for row in rows}
+
+    async def pinned(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of some memories are pinned today."""
+        return {row["id"] for row in await db.all(_Sql.pinned, ids=list(ids))}
 
     async def lock(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, StoredMemory]:
         """The same, locked against changes until this transaction ends."""

@@ -50,6 +50,10 @@ select id, text, category, user_id, agent_id, session_id, metadata, superseded_b
 from memories
 where namespace = :namespace and id = any(:ids::uuid[]) and (expires_at is null or expires_at > now());
 
+-- pinned
+-- Which of some memories are pinned.
+select id from memories where namespace = :namespace and id = any(:ids::uuid[]) and pinned;
+
 -- lock
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,

@@ -35,6 +35,12 @@ _OPTIONS = (
     click.option("--metadata", metavar="JSON", help="Only items whose metadata contains this object."),
     click.option("--min-relevance", metavar="NUMBER", help="Only results this relevant, from 0 to 1, or `default`."),
     click.option("--now", metavar="TIME", help='What "yesterday" in the question counts from.  [default: now]'),
+    click.option(
+        "--half-life-days",
+        type=float,
+        metavar="DAYS",
+        help="Halve scores each time an item gets this much older; pinned memories do not age.",
+    ),
     click.option("--top-k", type=int, default=10, show_default=True, help="Maximum number of results."),
     click.option("--token-budget", type=int, help="Maximum total number of tokens in all texts."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),

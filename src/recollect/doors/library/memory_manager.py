@@ -251,11 +251,13 @@ class MemoryManager(LongTermMethods):
         token_budget: int | None = None,
         explain: bool = False,
         now: datetime | None = None,
+        half_life_days: float | None = None,
     ) -> Recollection:
         """Search everything that was stored for what answers a question, by keyword and semantic search combined.
 
         `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
-        anything is left. "Yesterday" in the question counts from `now`.
+        anything is left. "Yesterday" in the question counts from `now`. With `half_life_days`, scores halve each time
+        an item gets so many days older, except those of pinned memories.
         """
         with call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
@@ -278,6 +280,7 @@ class MemoryManager(LongTermMethods):
                 token_budget=token_budget,
                 explain=explain,
                 now=now,
+                half_life_days=half_life_days,
             )
             engine = await self._engine()
             recollection = await asked.recall(engine, self._scope(engine), "metadata_filters")

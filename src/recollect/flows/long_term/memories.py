@@ -152,6 +152,7 @@ class LongTermMemory:
         limit: int = 100,
         *,
         min_relevance: Floor | None = None,
+        half_life_days: float | None = None,
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
@@ -169,10 +170,16 @@ class LongTermMemory:
             as_of=only.as_of,
             valid_at=only.valid_at,
         )
-        breadth = max(NOMINEES, NOMINATED_EACH * limit)
         # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
         found = await self._recall.recall(
-            namespace, query, searched, top_k=limit, fold=False, nominees=breadth, min_relevance=min_relevance
+            namespace,
+            query,
+            searched,
+            top_k=limit,
+            fold=False,
+            nominees=max(NOMINEES, NOMINATED_EACH * limit),
+            min_relevance=min_relevance,
+            half_life_days=half_life_days,
         )
         async with self._database.reading(namespace) as db:
             stored = await self._memories.find(db, [UUID(item.id) for item in found.memories], only.as_of)

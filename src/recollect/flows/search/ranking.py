@@ -4,8 +4,8 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import log1p
 from operator import attrgetter, mul
@@ -66,6 +66,8 @@ class Parts(NamedTuple):
     """A question to another person: the answer tells more."""
     echo: float
     """The question itself, asked before, or the answer that an assistant gave then."""
+    decay: float = 0.0
+    """What age takes off the score, if a caller asks for decay. It has no weight: it follows from the other parts."""
 
     @property
     def total(self) -> float:
@@ -111,7 +113,7 @@ PROMPT = Parts(
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class QuestionTraits:
     """What the question says besides its words and its vector, and when it is asked."""
 
     now: datetime
@@ -137,6 +139,8 @@ class Ranked:
     best: Nominee
     signals: Parts
     score: float
+    decay: float = 0.0
+    """What age has taken off the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +177,9 @@ class _Context:
     """By the time of an item, the part of the nominees that it is newer than."""
 
 
-def parts(item: Ranked, wishes: Wishes) -> Parts:
+def parts(item: Ranked, traits: QuestionTraits) -> Parts:
     """The score of an item, part by part; they add up to it."""
-    return Parts(*map(mul, wishes.weights, item.signals))
+    return Parts(*map(mul, traits.weights, item.signals))._replace(decay=item.decay)
 
 
 def cosine_if_unknown(nominees: Iterable[Nominee]) -> float:
@@ -184,16 +188,29 @@ def cosine_if_unknown(nominees: Iterable[Nominee]) -> float:
     return median(known) if known else 0.0
 
 
-def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], wishes: Wishes) -> list[Ranked]:
+def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], traits: QuestionTraits) -> list[Ranked]:
     """Items, the best first; ties in the order they were written."""
     unknown = cosine_if_unknown(nominees)
     candidates = _candidates(nominees, bound, unknown)
-    context = _context(candidates, neighbours(around, bound, unknown), wishes)
+    context = _context(candidates, neighbours(around, bound, unknown), traits)
     ranked = []
     for candidate in candidates:
-        signals = _signals(candidate, context, wishes)
-        ranked.append(Ranked(candidate.best, signals, sum(map(mul, wishes.weights, signals))))
+        signals = _signals(candidate, context, traits)
+        ranked.append(Ranked(candidate.best, signals, sum(map(mul, traits.weights, signals))))
     return sorted(ranked, key=lambda item: (-item.score, item.best.id))
+
+
+def decayed(ranked: Sequence[Ranked], half_life_days: float, now: datetime, exempt: Collection[int]) -> list[Ranked]:
+    """The same items after each score has halved once per half-life, but for exempt passages; ties keep their order.
+
+    A score below zero stays: to halve it would raise it.
+    """
+    aged = []
+    for item in ranked:
+        lasting = item.best.id in exempt or item.score <= 0
+        score = item.score if lasting else item.score * _halved(item.best, now, half_life_days)
+        aged.append(replace(item, score=score, decay=score - item.score))
+    return sorted(aged, key=lambda item: -item.score)
 
 
 def neighbours(around: Sequence[Around], bound: float, unknown: float) -> dict[Place, Neighbour]:
@@ -225,16 +242,16 @@ def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> li
     return list(best.values())
 
 
-def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], wishes: Wishes) -> _Context:
-    echoes = {each.best.id: _echo(each, *_beside(each.best, beside), wishes) for each in candidates}
+def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], traits: QuestionTraits) -> _Context:
+    echoes = {each.best.id: _echo(each, *_beside(each.best, beside), traits) for each in candidates}
     best: dict[Session, float] = {}
     for candidate in candidates:
         session = _session_of(candidate.best)
         # That the question was asked in a session does not make it a talk about it.
         if session is not None and echoes[candidate.best.id] < 1:
             best[session] = max(candidate.match, best.get(session, candidate.match))
-    prefers_assistant = wishes.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
-    times = sorted({each.best.at for each in candidates}) if wishes.asks_latest else []
+    prefers_assistant = traits.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
+    times = sorted({each.best.at for each in candidates}) if traits.asks_latest else []
     return _Context(
         beside,
         echoes,
@@ -245,7 +262,7 @@ def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour]
     )
 
 
-def _signals(candidate: _Candidate, context: _Context, wishes: Wishes) -> Parts:
+def _signals(candidate: _Candidate, context: _Context, traits: QuestionTraits) -> Parts:
     passage = candidate.best
     session = _session_of(passage)
     before, after = _beside(passage, context.neighbours)
@@ -259,10 +276,10 @@ def _signals(candidate: _Candidate, context: _Context, wishes: Wishes) -> Parts:
         session=candidate.match if session is None else context.best_in_session.get(session, 0.0),
         company=log1p(1 if session is None else context.number_in_session[session]),
         opening=float(session is None or passage.position == 0),
-        speaker=float(passage.speaker in wishes.people),
-        role=float(by_assistant == context.prefers_assistant and not wishes.asks_summary),
-        date=float(any(date.matches(passage.at) for date in wishes.dates)),
-        recency=_recency(passage, context, wishes),
+        speaker=float(passage.speaker in traits.people),
+        role=float(by_assistant == context.prefers_assistant and not traits.asks_summary),
+        date=float(any(date.matches(passage.at) for date in traits.dates)),
+        recency=_recency(passage, context, traits),
         length=min(len(passage.text) / LONG_ENOUGH, 1.0),
         asking=float(_asks_a_person(passage, before, after)),
         echo=context.echoes[passage.id],
@@ -278,11 +295,16 @@ def _beside(passage: Nominee, neighbours: Mapping[Place, Neighbour]) -> tuple[Ne
     return neighbours.get(before), neighbours.get(after)
 
 
-def _recency(passage: Nominee, context: _Context, wishes: Wishes) -> float:
-    if wishes.is_prompt:
-        days = max((wishes.now - passage.at).total_seconds(), 0.0) / 86_400
-        return float(0.5 ** (days / HALF_LIFE_DAYS))
+def _recency(passage: Nominee, context: _Context, traits: QuestionTraits) -> float:
+    if traits.is_prompt:
+        return _halved(passage, traits.now, HALF_LIFE_DAYS)
     return context.newer_than.get(passage.at, 0.0)
+
+
+def _halved(passage: Nominee, now: datetime, half_life_days: float) -> float:
+    """What is left of 1 at the age of a passage; one from the future is new."""
+    days = max((now - passage.at).total_seconds(), 0.0) / 86_400
+    return float(0.5 ** (days / half_life_days))
 
 
 def _asks_a_person(passage: Nominee, before: Neighbour | None, after: Neighbour | None) -> bool:
@@ -291,7 +313,7 @@ def _asks_a_person(passage: Nominee, before: Neighbour | None, after: Neighbour 
     return _session_of(passage) is not None and ASSISTANT not in roles and questions.ends_with_question(passage.text)
 
 
-def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None, wishes: Wishes) -> float:
+def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None, traits: QuestionTraits) -> float:
     """A question to the assistant that was asked before must not come first, nor what it said then.
 
     One that is much longer tells something besides.
@@ -302,7 +324,7 @@ def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | No
         answers = before is not None and before.role != ASSISTANT and before.asks and before.words >= SAME_QUESTION
         return 0.5 if answers else 0.0
     heard = after is None or after.role == ASSISTANT
-    is_as_short = len(candidate.best.text) <= LONGER_QUESTION * wishes.length
+    is_as_short = len(candidate.best.text) <= LONGER_QUESTION * traits.length
     return float(
         heard and is_as_short and candidate.words >= SAME_QUESTION and questions.ends_with_question(candidate.best.text)
     )

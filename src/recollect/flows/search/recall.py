@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from recollect import checks, tasks, telemetry
 from recollect.checks import Json
@@ -15,7 +16,7 @@ from recollect.flows.kinds import registry
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.search import ranking, relevance
 from recollect.flows.search.nomination import Nominated, Nomination
-from recollect.flows.search.ranking import Parts, Ranked, Wishes
+from recollect.flows.search.ranking import Parts, QuestionTraits, Ranked
 from recollect.flows.search.relevance import Floor
 from recollect.flows.search.twins import Saying, saying
 from recollect.inference.embedding.scale import BUNDLED
@@ -23,11 +24,12 @@ from recollect.language import dates, names, questions, words
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.index.giants import Giant
 from recollect.memory.index.search import Lexical, Nominee, Opening, Scope, Search, lexical_question
-from recollect.memory.memories import CATEGORIES, memory_of
+from recollect.memory.memories import CATEGORIES, Memories, memory_of
 from recollect.storage.database import Database, Statements
 
 NOMINEES = 100
 MAX_TOP_K = 1000
+MAX_HALF_LIFE_DAYS = 36_500
 
 
 class Citation(NamedTuple):
@@ -101,6 +103,7 @@ class _Wanted:
     nominees: int = NOMINEES
     min_relevance: Floor | None = None
     now: datetime | None = None
+    half_life_days: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +111,26 @@ class _Question:
     plain: str
     terms: tuple[words.QueryTerm, ...]
     words: Lexical
-    wishes: Wishes
+    traits: QuestionTraits
     opening: Opening
 
 
 class Recall:
-    """Reads passages only; every kind of memory is found the same way."""
+    """Reads passages, and pins if scores are to decay; every kind of memory is found the same way."""
 
     def __init__(
-        self, database: Database, search: Search, nomination: Nomination, namespace_models: NamespaceModels
+        self,
+        database: Database,
+        search: Search,
+        nomination: Nomination,
+        namespace_models: NamespaceModels,
+        memories: Memories,
     ) -> None:
         self._database = database
         self._search = search
         self._nomination = nomination
         self._namespace_models = namespace_models
+        self._memories = memories
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
     async def recall(
@@ -137,15 +146,17 @@ class Recall:
         nominees: int = NOMINEES,
         min_relevance: Floor | None = None,
         now: datetime | None = None,
+        half_life_days: float | None = None,
     ) -> Recollection:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
         Results below `min_relevance` are left out; with "default", all of them if the memory does not answer.
-        `now` is what "yesterday" in the question counts from.
+        `now` is what "yesterday" in the question counts from. With `half_life_days`, the score of an item halves each
+        time it gets so many days older; relevance does not, and pinned memories do not age.
         Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
         Raises NotSearched if keyword search finds nothing and semantic search cannot run.
         """
-        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k), min_relevance, now)
+        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k), min_relevance, now, half_life_days)
         (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
         return found
 
@@ -210,7 +221,7 @@ class Recall:
             weighed = await self._search.lexical(db, owner or None, variants)
         undated = {each.variants for each in words.query_terms(dates.without_relative_dates(plain, asked_at))}
         weighed = weighed.matched_by([term.variants for term in terms if term.variants in undated])
-        wishes = Wishes(
+        traits = QuestionTraits(
             now=asked_at,
             length=len(question),
             people=people.speakers,
@@ -220,7 +231,7 @@ class Recall:
             asks_latest=dates.asks_latest(question),
             is_prompt=questions.is_prompt(question),
         )
-        return _Question(plain, tuple(terms), weighed, wishes, opening)
+        return _Question(plain, tuple(terms), weighed, traits, opening)
 
     async def _answer(
         self, namespace: str, asked: _Question, scope: Scope, found: Nominated, wanted: _Wanted
@@ -235,10 +246,14 @@ class Recall:
                 near = await self._search.by_meaning(db, scope, meaning, wanted.nominees)
                 found = replace(found, by_meaning=near)
             scored = await self._search.score(db, found.passages(), found.words, meaning, scope)
+            pinned = frozenset() if wanted.half_life_days is None else await self._pinned(db, scored.nominees)
         if found.query.scale is not BUNDLED:
             scored = scored.rescaled(found.query.scale.as_bundled)
-        ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.wishes)
-        judged = relevance.of(ranked, asked.terms, asked.words, asked.wishes)
+        ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.traits)
+        judged = relevance.of(ranked, asked.terms, asked.words, asked.traits)
+        # Only now: how likely something bears on the question is not a matter of its age.
+        if wanted.half_life_days is not None:
+            ranked = ranking.decayed(ranked, wanted.half_life_days, asked.traits.now, pinned)
         folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
         memories = [
             _memory(
@@ -255,6 +270,13 @@ class Recall:
         shown = _within(memories, wanted.token_budget)
         return Recollection(shown, asked.opening.pending, answered and bool(shown), found.query.degraded)
 
+    async def _pinned(self, db: Statements, nominees: Sequence[Nominee]) -> frozenset[int]:
+        """The passages of pinned memories, past versions of them included."""
+        shown = ((nominee.id, *_shown(nominee)) for nominee in nominees)
+        memories = {passage: UUID(item_id) for passage, kind, item_id in shown if kind == MEMORY}
+        pinned = await self._memories.pinned(db, list(memories.values())) if memories else ()
+        return frozenset(passage for passage, memory in memories.items() if memory in pinned)
+
 
 def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
     checks.question(question, "query")
@@ -263,6 +285,8 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
         checks.positive(wanted.token_budget, "token_budget")
     if wanted.min_relevance is not None and wanted.min_relevance != relevance.DEFAULT:
         checks.number_between(wanted.min_relevance, 0, 1, "min_relevance")
+    if wanted.half_life_days is not None:
+        checks.positive_number(wanted.half_life_days, MAX_HALF_LIFE_DAYS, "half_life_days")
     identifiers = {
         "user_id": scope.owner,
         "agent_id": scope.agent_id,
@@ -321,7 +345,7 @@ def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanatio
     own = set(words.document_terms(item.best.text))
     wanted = {variant for term in asked.terms for variant in term.variants}
     return Explanation(
-        parts=ranking.parts(item, asked.wishes),
+        parts=ranking.parts(item, asked.traits),
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
         rank_by_words=_rank(item.best, found.by_words),
         rank_by_meaning=_rank(item.best, found.by_meaning),

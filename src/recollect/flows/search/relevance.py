@@ -13,7 +13,7 @@ from math import exp, log
 from operator import mul
 from typing import Final, Literal, NamedTuple
 
-from recollect.flows.search.ranking import Ranked, Wishes
+from recollect.flows.search.ranking import QuestionTraits, Ranked
 from recollect.language.words import QueryTerm, document_terms
 from recollect.memory.index.search import Lexical
 
@@ -95,11 +95,11 @@ class Judged:
     items: Mapping[int, float]
 
 
-def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, wishes: Wishes) -> Judged:
+def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, traits: QuestionTraits) -> Judged:
     """Judge the results; where nothing is embedded, words stand for cosines."""
     if not ranked:
         return Judged(False, {})
-    fit = PROMPT if wishes.is_prompt else QUESTION
+    fit = PROMPT if traits.is_prompt else QUESTION
     by_meaning = any(item.best.cosine is not None for item in ranked)
     # That a question was asked before is no evidence that anybody knows the answer.
     told = [item for item in ranked if item.signals.echo < 1]
@@ -107,17 +107,21 @@ def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, w
         return Judged(False, {item.best.id: 0.0 for item in ranked})
     ranked, echoes = told, [item for item in ranked if item.signals.echo == 1]
     cosines = [item.signals.cosine if by_meaning else item.signals.words for item in ranked]
-    evidence = _evidence(ranked, cosines, terms, asked, wishes)
+    evidence = _evidence(ranked, cosines, terms, asked, traits)
     answered = _logistic(fit.evidence_offset + sum(map(mul, fit.evidence, evidence)))
     items = {item.best.id: 0.0 for item in echoes}
     for item, cosine in zip(ranked, cosines, strict=True):
         likeness = Likeness(cosine, item.signals.words, item.score - ranked[0].score)
         items[item.best.id] = answered * _logistic(fit.likeness_offset + sum(map(mul, fit.likeness, likeness)))
-    return Judged(answered >= (PROMPT_ANSWERED if wishes.is_prompt else ANSWERED), items)
+    return Judged(answered >= (PROMPT_ANSWERED if traits.is_prompt else ANSWERED), items)
 
 
 def _evidence(
-    ranked: Sequence[Ranked], cosines: Sequence[float], terms: Collection[QueryTerm], asked: Lexical, wishes: Wishes
+    ranked: Sequence[Ranked],
+    cosines: Sequence[float],
+    terms: Collection[QueryTerm],
+    asked: Lexical,
+    traits: QuestionTraits,
 ) -> Evidence:
     top = [item.signals for item in ranked[:TOP]]
     best = nlargest(BEST, cosines)
@@ -128,7 +132,7 @@ def _evidence(
         session=max(signals.session for signals in top),
         rare_words=max(_rare(item, terms, asked) for item in wordiest),
         speaker=max(signals.speaker for signals in top),
-        recency=sum(signals.recency for signals in top) / len(top) if wishes.is_prompt else 0.0,
+        recency=sum(signals.recency for signals in top) / len(top) if traits.is_prompt else 0.0,
         size=log(min(len(ranked), MOST)),
     )
 

@@ -41,6 +41,7 @@ PARTS = {
     "length": "length",
     "asking": "question",
     "echo": "echo",
+    "decay": "age",
 }
 # The largest; a line has no room for all of them.
 SHOWN_PARTS = 4

@@ -25,7 +25,7 @@ from recollect.doors.rest import answered, degraded
 from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routes.recall import AS_OF, FLOOR, VALID_AT, Floor
+from recollect.doors.rest.routes.recall import AS_OF, FLOOR, HALF_LIFE, VALID_AT, Floor, HalfLife
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
 from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED
@@ -175,6 +175,7 @@ class SearchMemories(Scoped):
     as_of: Moment | None = Field(None, description=AS_OF)
     valid_at: Moment | None = Field(None, description=VALID_AT)
     min_relevance: Floor | None = Field(None, description=FLOOR)
+    half_life_days: HalfLife | None = Field(None, description=HALF_LIFE)
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
 
     def chosen(self) -> Chosen:
@@ -386,7 +387,13 @@ async def search_memories(request: Request, body: SearchMemories, response: Resp
     caller = calling(request)
     least = floor(body.min_relevance)
     found = await caller.engine.memories.search(
-        caller.namespace, body.query, body.scope(), body.chosen(), body.limit, min_relevance=least
+        caller.namespace,
+        body.query,
+        body.scope(),
+        body.chosen(),
+        body.limit,
+        min_relevance=least,
+        half_life_days=body.half_life_days,
     )
     degraded.tell(response, found.degraded)
     answered.tell(response, found, least)

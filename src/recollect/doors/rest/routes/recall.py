@@ -13,7 +13,7 @@ from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
 from recollect.flows.kinds import registry
 from recollect.flows.search import relevance
-from recollect.flows.search.recall import MAX_TOP_K
+from recollect.flows.search.recall import MAX_HALF_LIFE_DAYS, MAX_TOP_K
 
 router = Router(tags=["recall"], route_class=Route, responses=responses())
 
@@ -25,12 +25,18 @@ Floor = Annotated[
         {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "enum": [relevance.DEFAULT]}]}
     ),
 ]
+HalfLife = Annotated[float, WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HALF_LIFE_DAYS})]
 SOME_TEXT: Final[JsonDict] = {"minLength": 1}
 SOME_ITEMS: Final[JsonDict] = {"minItems": 1}
 FLOOR = f'Only results with at least this relevance, from 0 to 1; "{relevance.DEFAULT}" for the recommended floor'
 
 AS_OF = "Answer as this memory would have answered at this moment in the past"
 VALID_AT = "Only what is true in the world at this time, where `valid_from` or `valid_until` is set"
+
+HALF_LIFE = (
+    "Rank by age, too: scores halve each time an item gets this many days older, except those of pinned memories. "
+    "No decay if omitted"
+)
 
 
 class RecallRequest(Body):
@@ -78,6 +84,7 @@ class RecallRequest(Body):
     now: MomentText | None = Field(
         None, description='What "yesterday" in the question counts from; the present if omitted'
     )
+    half_life_days: HalfLife | None = Field(None, description=HALF_LIFE)
 
 
 @router.post("/recall")
