@@ -13,6 +13,7 @@ _OF_MEMORIES = {
     "valid_from": "--valid-from",
     "valid_until": "--valid-until",
     "expires_at": "--expires-at",
+    "expires_in": "--expires-in",
     "pinned": "--pinned",
 }
 
@@ -29,6 +30,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--valid-from", metavar="TIME", help="True in the world from then on, such as 2026-02-14T12:00Z.")
 @click.option("--valid-until", metavar="TIME", help="True in the world until then.")
 @click.option("--expires-at", metavar="TIME", help="Erase it at this time.")
+@click.option("--expires-in", metavar="TIME", help="Erase it after this time: seconds, or such as 12h, 90d or 2w.")
 @click.option("--pinned", is_flag=True, help="Pin it: `memories list --pinned` lists pinned memories.")
 def remember(text: str, user: str | None, **options: Any) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input.

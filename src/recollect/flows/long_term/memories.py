@@ -211,11 +211,7 @@ class LongTermMemory:
     @telemetry.memory_operation("update_memory")
     async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
         """Give a memory another text, category or metadata; it is found by the new ones only."""
-        if change.text is not None:
-            checks.text(change.text, "data")
-        if change.category is not None:
-            checks.one_of(change.category, CATEGORIES, "category")
-        checks.metadata(change.metadata)
+        change = change.checked()
         memory = await self.get(namespace, memory_id)
         for _ in range(_ATTEMPTS):
             changed = await self._changed(namespace, memory, change)
