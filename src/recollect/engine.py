@@ -18,6 +18,7 @@ from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
 from recollect.flows.feed import Feed
 from recollect.flows.forgetting.forget import Forget
+from recollect.flows.forgetting.prune import Prune
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.gateway import Gateway
 from recollect.flows.indexing.giant_indexes import GiantIndexes
@@ -205,6 +206,7 @@ class Engine:
             WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
+        self.prune = Prune(self.database, capabilities, self._passage_writer)
 
     @classmethod
     async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:

@@ -48,7 +48,7 @@ def remember(text: str, user: str | None, **options: Any) -> None:
 
 @click.group()
 def memories() -> None:
-    """List and show long-term memories and their history, restore superseded ones, and delete them."""
+    """List and show long-term memories and their history, restore superseded ones, delete them and prune old ones."""
 
 
 @memories.command("list")
@@ -107,3 +107,24 @@ def delete_memory(memory_id: str, restore: bool) -> None:
     from recollect.doors.cli.memories import memories
 
     memories.delete(memory_id, restore)
+
+
+@memories.command("prune")
+@click.option(
+    "--older-than", required=True, metavar="AGE", help="Not changed for this long, such as 90d, 12h or 2w. Required."
+)
+@click.option("--user", help="Only this user's items.")
+@click.option("--category", help="Only this category: semantic, episodic, fact or preference.")
+@click.option("--agent", help="Only this agent's memories.")
+@click.option("--namespace", help="Namespace to prune.  [default: default, or RECOLLECT_NAMESPACE]")
+@click.option("--dry-run", is_flag=True, help="Count what would be deleted; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def prune_memories(**options: Any) -> None:
+    """Permanently delete memories that have not changed for a while, superseded ones included, but never pinned ones.
+
+    A memory that was never changed is as old as when it was said, or else stored. Lists what will be deleted, asks for
+    confirmation, and prints a receipt. Histories stay, without texts. If interrupted, run it again to continue.
+    """
+    from recollect.doors.cli.memories.prune import run
+
+    run(**options)
