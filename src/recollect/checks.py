@@ -279,6 +279,16 @@ def future(value: datetime | None, name: str) -> datetime | None:
     return moment
 
 
+def from_now(seconds: float, name: str) -> datetime:
+    """The moment that is so many seconds away."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise Invalid(f"{name} must be a number of seconds greater than 0, not {seconds!r}")
+    try:
+        return datetime.now(UTC) + timedelta(seconds=seconds)
+    except OverflowError as problem:
+        raise Invalid(f"{name} is beyond the years that can be stored: pass fewer seconds") from problem
+
+
 def time_range(
     start: datetime, end: datetime, names: tuple[str, str] = ("start_date", "end_date")
 ) -> tuple[datetime, datetime]:

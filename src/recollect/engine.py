@@ -1,6 +1,7 @@
 """The composition root: opens the database and builds every capability and flow; nothing else wires anything."""
 
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Self
 
 from recollect import settings as environment
@@ -17,6 +18,7 @@ from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
 from recollect.flows.feed import Feed
 from recollect.flows.forgetting.forget import Forget
+from recollect.flows.forgetting.prune import Prune
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.gateway import Gateway
 from recollect.flows.indexing.giant_indexes import GiantIndexes
@@ -88,8 +90,7 @@ class Engine:
         self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
         if settings.indexer:
             self.indexer.start()
-            self.maintenance.mark_expiring(settings.namespace)
-            self.maintenance.start(self.embeddings.sweep, self.memories.sweep)
+            self.maintenance.start(self.embeddings.sweep, partial(self.memories.sweep, once=True))
 
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
@@ -98,7 +99,9 @@ class Engine:
         models = capabilities.embedding_models
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
         self.indexes = GiantIndexes(self.database, capabilities.giants, capabilities.embedding_models)
-        self.maintenance = Maintenance(self.database, capabilities.giants, self.indexes, self.namespace_models)
+        self.maintenance = Maintenance(
+            self.database, capabilities.passages, capabilities.giants, self.indexes, self.namespace_models
+        )
         self.indexer = Indexer(
             self.database,
             capabilities.passages,
@@ -174,7 +177,6 @@ class Engine:
             capabilities.changes,
             named_items,
             self.llm,
-            expiring=self.maintenance.mark_expiring,
         )
         self.gateway = Gateway(
             self.database,
@@ -206,6 +208,7 @@ class Engine:
             WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
+        self.prune = Prune(self.database, capabilities, self._passage_writer)
 
     @classmethod
     async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:

@@ -20,6 +20,7 @@ BEFORE_NAMESPACE = {"api_keys"}
 # The statements that look across namespaces, and see only their names and the hashes of keys.
 ACROSS_NAMESPACES = {
     "passages.namespaces_with_work",
+    "passages.namespaces_with_expired",
     "passages.waiting_anywhere",
     "access.find",
     "access.any_guards",

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -157,6 +157,67 @@ def test_every_field_of_a_memory_can_be_set_changed_and_cleared(doors: Doors) ->
     assert "valid_from: 2026-01-01T00:00:00Z" in printed
 
 
+def test_seconds_from_now_are_stored_as_a_time_at_every_door(doors: Doors) -> None:
+    before = datetime.now(UTC)
+    body = {"messages": "Kim fasts over REST.", "category": "fact", "user_id": "kim", "expires_in": 86_400}
+    ids = [
+        doors.http.post("/ltm/memories", json=body).raise_for_status().json()["id"],
+        str(doors.run(doors.memory.add_memory("Kim fasts in the library.", user_id="kim", expires_in=86_400.5)).id),
+        doors.mcp.ok("add_memory", text="Kim fasts over MCP.", user_id="kim", expires_in=86_400)["id"],
+        *(
+            doors.cli("remember", f"Kim fasts for {given}.", "--user", "kim", "--expires-in", given).strip()
+            for given in ("86400", "24h", "1d")
+        ),
+    ]
+
+    def expiry(memory_id: str) -> datetime:
+        stored = doors.run(doors.memory.get_memory(memory_id)).expires_at
+        assert stored is not None
+        return stored
+
+    for memory_id in ids:
+        assert before < expiry(memory_id) - timedelta(days=1) < datetime.now(UTC) + timedelta(seconds=1)
+    ways: list[Callable[[int], object]] = [
+        lambda days: doors.run(doors.memory.update_memory(ids[0], expires_in=days * 86_400)),
+        lambda days: doors.mcp.ok("update_memory", id=ids[0], expires_in=days * 86_400),
+        lambda days: doors.http.patch(f"/ltm/memories/{ids[0]}", json={"expires_in": days * 86_400}).raise_for_status(),
+    ]
+    for days, change in enumerate(ways, 2):
+        change(days)
+        assert before < expiry(ids[0]) - timedelta(days=days) < datetime.now(UTC)
+    # Null is no number of seconds, so that it leaves the time alone; expires_at is the field to remove.
+    last = expiry(ids[0])
+    told = doors.http.patch(f"/ltm/memories/{ids[0]}", json={"expires_in": None, "pinned": True}).json()
+    assert datetime.fromisoformat(told["expires_at"]) == last
+    assert "expires_in" not in told
+    with pytest.raises(Invalid, match="pass only one of them"):
+        doors.run(doors.memory.update_memory(ids[0], expires_in=60, clear=["expires_at"]))
+    assert (
+        "pass only one"
+        in doors.http.patch(f"/ltm/memories/{ids[0]}", json={"expires_in": 60, "expires_at": None}).json()["detail"]
+    )
+    assert expiry(ids[0]) == last
+
+
+@pytest.mark.parametrize("given", [0, -1, float("nan"), True, "60"], ids=str)
+def test_seconds_from_now_are_a_positive_number(doors: Doors, given: Any) -> None:
+    with pytest.raises(Invalid, match="expires_in must be a number of seconds greater than 0, not"):
+        doors.run(doors.memory.add_memory("Lea sings.", user_id="lea", expires_in=given))
+    if given == given:  # NaN is no JSON
+        body = {"messages": "Lea sings.", "category": "fact", "user_id": "lea", "expires_in": given}
+        refused = doors.http.post("/ltm/memories", json=body)
+        assert (refused.status_code, "expires_in" in refused.text) == (422, True)
+        assert "expires_in" in doors.mcp.refused("add_memory", text="Lea sings.", user_id="lea", expires_in=given)
+    assert doors.listed("lea") == []
+
+
+@pytest.mark.parametrize("given", ["soon", "3m", "-1d", "1d2h", "d"])
+def test_a_length_of_time_on_the_command_line_says_its_units(doors: Doors, given: str) -> None:
+    command = doors.command("remember", "Lou sings.", "--user", "lou", f"--expires-in={given}")
+    assert (command.returncode, command.stdout) == (2, "")
+    assert "--expires-in must be a number of seconds, or a number of hours, days or weeks such as 12h" in command.stderr
+
+
 def test_a_memory_is_listed_page_by_page(doors: Doors) -> None:
     ids = [doors.run(doors.memory.add_memory(f"Fact {number}.", user_id="eve")).id for number in range(3)]
     first = doors.run(doors.memory.list_memories(user_id="eve", limit=2))
@@ -191,6 +252,11 @@ def test_the_gateway_answers_as_of_a_time(doors: Doors) -> None:
         ),
         ({"user_id": "gus", "supersedes": ["no-such-id"]}, "Unknown memory no-such-id"),
         ({"user_id": "gus", "key": " "}, "key is empty"),
+        (
+            {"user_id": "gus", "expires_at": "2999-01-01T00:00:00+00:00", "expires_in": 60},
+            "expires_at and expires_in both say when the memory expires: pass only one of them",
+        ),
+        ({"user_id": "gus", "expires_in": 10**12}, "expires_in is beyond the years that can be stored"),
     ],
     ids=str,
 )
@@ -204,7 +270,7 @@ def test_what_cannot_be_stored_is_refused_in_the_same_words(doors: Doors, given:
     flags = []
     for name, value in given.items():
         flag = "--user" if name == "user_id" else "--" + name.replace("_", "-")
-        flags += [flag, value[0] if isinstance(value, list) else value]
+        flags += [flag, str(value[0] if isinstance(value, list) else value)]
     command = doors.command("remember", "Gus sings.", *flags)
     assert command.returncode != 0
     assert sentence in command.stderr

@@ -8,8 +8,10 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Misconfigured
+from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.memory.log import NewMessage
+from recollect.memory.memories import MemoryScope
 from recollect.settings import Settings
 from recollect.storage import citus, statistics
 from recollect.storage.backup.back_up import back_up
@@ -85,6 +87,18 @@ async def test_work_and_sizes_are_found_on_the_workers(engine: Engine, namespace
     assert sizes["messages"].bytes > 0
     await engine.indexer.flush(namespace)
     assert namespace not in await engine.capabilities.passages.namespaces_with_work(engine.database)
+
+
+@on_a_cluster
+@pytest.mark.unindexed("it counts what is left to maintenance")
+async def test_what_has_expired_is_found_on_the_workers(engine: Engine, namespace: str, raw: Connection) -> None:
+    soon = Options(expires_in=3600)
+    await engine.memories.add(namespace, "The code is 4711.", "fact", MemoryScope("ann"), options=soon)
+    look = engine.capabilities.passages.namespaces_with_expired
+    assert namespace not in await look(engine.database, [], 100)
+    await raw.execute("update passage_words set expires_at = now() where namespace = $1", namespace)
+    assert namespace in await look(engine.database, ["it's another"], 100)
+    assert namespace not in await look(engine.database, [namespace], 100)
 
 
 @on_a_cluster

@@ -1,7 +1,7 @@
 """Citus: distributes our tables by namespace over the workers of a cluster, and asks workers what only they know."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,16 @@ _NAMESPACES = """
     select namespace from found where namespace is not null
 )
 """
+_NAMESPACES_WITH_EXPIRED = """
+(
+    select distinct namespace from (
+        select namespace from %1$s
+        where expires_at <= now() and namespace <> all(%2$L::text[])
+        order by expires_at
+        limit %3$s
+    ) as oldest
+)
+"""
 _ASK_ABOUT_SHARDS = """
 select answer.result
 from (
@@ -118,7 +128,7 @@ from (
     from (
         select n.nodename, n.nodeport,
                'select coalesce(json_agg(namespace), ''[]'') from ('
-               || string_agg(format($2, shard_name(s.logicalrelid, s.shardid)), ' union all ')
+               || string_agg(format($2, shard_name(s.logicalrelid, s.shardid), $3::text[], $4::int), ' union all ')
                || ') as found' as command
         from pg_dist_shard s
         join pg_dist_placement p on p.shardid = s.shardid
@@ -344,7 +354,18 @@ async def frequent_values(connection: Connection, table: str, column: str, more_
 
 async def namespaces(connection: Connection, table: str) -> list[str]:
     """Who has rows in a table, on the workers that answer: those of a worker that is away wait for it."""
-    rows = await connection.fetch(_ASK_ABOUT_SHARDS, table, _NAMESPACES)
+    return await _ask_about_shards(connection, table, _NAMESPACES)
+
+
+async def namespaces_with_expired(connection: Connection, table: str, besides: Sequence[str], limit: int) -> list[str]:
+    """Whose rows are over, besides some, among as many on each shard that have been so for longest."""
+    return await _ask_about_shards(connection, table, _NAMESPACES_WITH_EXPIRED, besides, limit)
+
+
+async def _ask_about_shards(
+    connection: Connection, table: str, of_shard: str, besides: Sequence[str] = (), limit: int = 0
+) -> list[str]:
+    rows = await connection.fetch(_ASK_ABOUT_SHARDS, table, of_shard, list(besides), limit)
     return sorted(name for row in rows for name in json.loads(row["result"]))
 
 

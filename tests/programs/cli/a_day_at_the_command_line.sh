@@ -10,6 +10,7 @@ recollect why "$memory" | grep -q "on the command line"
 recollect memories undo "$memory" 2> refused && exit 1
 newer=$(recollect remember --user ann --supersedes "$memory" --pinned "The ferry leaves at ten." 2> told)
 recollect memories delete "$newer" --restore
+recollect memories prune --older-than 90d --yes
 recollect forget "memory:$memory" --yes 2> progress
 recollect index --wait
 recollect watch --once | grep -q forget

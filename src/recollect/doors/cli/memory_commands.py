@@ -13,6 +13,7 @@ _OF_MEMORIES = {
     "valid_from": "--valid-from",
     "valid_until": "--valid-until",
     "expires_at": "--expires-at",
+    "expires_in": "--expires-in",
     "pinned": "--pinned",
 }
 
@@ -29,6 +30,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--valid-from", metavar="TIME", help="True in the world from then on, such as 2026-02-14T12:00Z.")
 @click.option("--valid-until", metavar="TIME", help="True in the world until then.")
 @click.option("--expires-at", metavar="TIME", help="Erase it at this time.")
+@click.option("--expires-in", metavar="TIME", help="Erase it after this time: seconds, or such as 12h, 90d or 2w.")
 @click.option("--pinned", is_flag=True, help="Pin it: `memories list --pinned` lists pinned memories.")
 def remember(text: str, user: str | None, **options: Any) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input.
@@ -46,7 +48,7 @@ def remember(text: str, user: str | None, **options: Any) -> None:
 
 @click.group()
 def memories() -> None:
-    """List and show long-term memories and their history, restore superseded ones, and delete them."""
+    """List and show long-term memories and their history, restore superseded ones, delete them and prune old ones."""
 
 
 @memories.command("list")
@@ -105,3 +107,24 @@ def delete_memory(memory_id: str, restore: bool) -> None:
     from recollect.doors.cli.memories import memories
 
     memories.delete(memory_id, restore)
+
+
+@memories.command("prune")
+@click.option(
+    "--older-than", required=True, metavar="AGE", help="Not changed for this long, such as 90d, 12h or 2w. Required."
+)
+@click.option("--user", help="Only this user's items.")
+@click.option("--category", help="Only this category: semantic, episodic, fact or preference.")
+@click.option("--agent", help="Only this agent's memories.")
+@click.option("--namespace", help="Namespace to prune.  [default: default, or RECOLLECT_NAMESPACE]")
+@click.option("--dry-run", is_flag=True, help="Count what would be deleted; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def prune_memories(**options: Any) -> None:
+    """Permanently delete memories that have not changed for a while, superseded ones included, but never pinned ones.
+
+    A memory that was never changed is as old as when it was said, or else stored. Lists what will be deleted, asks for
+    confirmation, and prints a receipt. Histories stay, without texts. If interrupted, run it again to continue.
+    """
+    from recollect.doors.cli.memories.prune import run
+
+    run(**options)

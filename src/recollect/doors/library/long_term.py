@@ -31,6 +31,7 @@ class LongTermMethods(Opened):
         valid_from: datetime | None = None,
         valid_until: datetime | None = None,
         expires_at: datetime | None = None,
+        expires_in: float | None = None,
         pinned: bool | None = None,
         supersedes: Sequence[UUID | str] = (),
         sources: Sequence[str] = (),
@@ -39,14 +40,14 @@ class LongTermMethods(Opened):
 
         In one scope only the newest memory of a `key` is in force; `supersedes` names others that it replaces.
         `valid_from` and `valid_until` say when it is true in the world, `at` when it was said (now by default). At
-        `expires_at` it is erased.
+        `expires_at`, or `expires_in` seconds from now, it is erased.
         """
         with call("add_memory") as span:
             spans.annotate(span, {"metadata_keys": spans.keys(metadata)})
             checks.text(text, "text")
             scope = _scope(user_id, agent_id, session_id)
             replaced, made_from = values_of(supersedes, "supersedes"), values_of(sources, "sources")
-            options = Options(valid_from, valid_until, key, expires_at, pinned, replaced, made_from)
+            options = Options(valid_from, valid_until, key, expires_at, pinned, replaced, made_from, expires_in)
             engine = await self._engine()
             added = await engine.memories.add(
                 self._scope(engine), text, category, scope, metadata, at=at, options=options
@@ -64,6 +65,7 @@ class LongTermMethods(Opened):
         valid_from: datetime | None = None,
         valid_until: datetime | None = None,
         expires_at: datetime | None = None,
+        expires_in: float | None = None,
         pinned: bool | None = None,
         clear: Sequence[str] = (),
     ) -> MemoryRecord:
@@ -78,6 +80,7 @@ class LongTermMethods(Opened):
                 "valid_from": valid_from,
                 "valid_until": valid_until,
                 "expires_at": expires_at,
+                "expires_in": expires_in,
                 "pinned": pinned,
             }
             change = memories.change_of(text, category, metadata, details, clear)

@@ -1,4 +1,4 @@
-"""Maintenance: decides in the background which giants need an index built or renewed, one at a time."""
+"""Maintenance: in the background, builds and renews the indexes of giants and removes what has expired."""
 
 import asyncio
 import logging
@@ -10,32 +10,47 @@ from recollect.flows.indexing.giant_indexes import GiantIndexes
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder
 from recollect.memory.index.giants import MAX_GIANTS, RENEW_SHARE, Giant, Giants
+from recollect.memory.index.passages import Passages
 from recollect.storage import vector_index
 from recollect.storage.database import Database
 
 PERIOD_SECONDS = 60.0
 
+# A pass of expiry takes so many batches of each namespace; if that was not all, the next pass follows at once.
+BATCHES_EACH = 20
+# Passages that are over and tell of their namespaces in one look.
+LOOKED_AT = 1_000
+
 _log = logging.getLogger(__name__)
 
 
 class Maintenance:
-    """Looks at namespaces that were written to: indexes owners who have grown large, sweeps up after a switch."""
+    """Looks at namespaces that were written to: indexes owners who have grown large, sweeps up after a switch.
+
+    It removes expired memories in every namespace, whoever wrote them.
+    """
 
     def __init__(
-        self, database: Database, giants: Giants, indexes: GiantIndexes, namespace_models: NamespaceModels
+        self,
+        database: Database,
+        passages: Passages,
+        giants: Giants,
+        indexes: GiantIndexes,
+        namespace_models: NamespaceModels,
     ) -> None:
         self._database = database
+        self._passages = passages
         self._giants = giants
         self._indexes = indexes
         self._namespace_models = namespace_models
         self._task = tasks.BackgroundTask("recollect-maintenance")
         self._touched: set[str] = set()
-        self._expiring: set[str] = set()
 
     def start(self, sweep: Callable[[str], Awaitable[bool]], expire: Callable[[str], Awaitable[int]]) -> None:
         """Begin to work in the background.
 
-        `sweep` removes what a switch of models left, or says that it must wait; `expire` removes what has expired.
+        `sweep` removes what a switch of models left, or says that it must wait; `expire` removes some of what has
+        expired and returns how many.
         """
         self._task.start(self._run(sweep, expire))
 
@@ -47,9 +62,24 @@ class Maintenance:
         """A namespace has new vectors."""
         self._touched.add(namespace)
 
-    def mark_expiring(self, namespace: str) -> None:
-        """A namespace has, or may have, memories that expire."""
-        self._expiring.add(namespace)
+    async def remove_expired(self, expire: Callable[[str], Awaitable[int]]) -> bool:
+        """Remove what has expired anywhere, a batch of each namespace in turn; False if there may be more.
+
+        A namespace that fails, or where somebody else was faster, waits for the next pass.
+        """
+        waiting: list[str] = []
+        for _ in range(BATCHES_EACH):
+            namespaces = await self._passages.namespaces_with_expired(self._database, waiting, LOOKED_AT)
+            if not namespaces:
+                return True
+            for namespace in namespaces:
+                try:
+                    if not await expire(namespace):
+                        waiting.append(namespace)
+                except RecollectError as problem:
+                    waiting.append(namespace)
+                    _log.warning("Expired memories are removed later: %s", problem, extra={"namespace": namespace})
+        return False
 
     async def build_indexes(self, namespace: str, embedder: Embedder | None = None) -> list[Giant]:
         """Build or renew what a namespace needs now, for its own model or another; returns the indexes made."""
@@ -74,8 +104,10 @@ class Maintenance:
         return made
 
     async def _run(self, sweep: Callable[[str], Awaitable[bool]], expire: Callable[[str], Awaitable[int]]) -> None:
+        finished = True
         while True:
-            await asyncio.sleep(PERIOD_SECONDS)
+            if finished:
+                await asyncio.sleep(PERIOD_SECONDS)
             touched, self._touched = self._touched, set()
             for namespace in sorted(touched):
                 try:
@@ -85,8 +117,8 @@ class Maintenance:
                 except RecollectError as problem:
                     self._touched.add(namespace)
                     _log.warning("Maintenance failed and will be retried: %s", problem, extra={"namespace": namespace})
-            for namespace in sorted(self._expiring):
-                try:
-                    await expire(namespace)
-                except RecollectError as problem:
-                    _log.warning("Expired memories are removed later: %s", problem, extra={"namespace": namespace})
+            finished = True
+            try:
+                finished = await self.remove_expired(expire)
+            except RecollectError as problem:
+                _log.warning("Expired memories are removed later: %s", problem)

@@ -72,7 +72,6 @@ class LongTermMemory:
         feed: changes.Changes,
         named_items: NamedItems,
         llm: Llm | None,
-        expiring: Callable[[str], None],
     ) -> None:
         self._database = database
         self._memories = memories
@@ -82,7 +81,6 @@ class LongTermMemory:
         self._changes = feed
         self._named_items = named_items
         self._llm = llm
-        self._expiring = expiring
 
     @telemetry.memory_operation("create_memory")
     async def add(
@@ -218,11 +216,7 @@ class LongTermMemory:
     @telemetry.memory_operation("update_memory")
     async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
         """Give a memory another text, category or metadata; it is found by the new ones only."""
-        if change.text is not None:
-            checks.text(change.text, "data")
-        if change.category is not None:
-            checks.one_of(change.category, CATEGORIES, "category")
-        checks.metadata(change.metadata)
+        change = change.checked()
         memory = await self.get(namespace, memory_id)
         for _ in range(_ATTEMPTS):
             changed = await self._changed(namespace, memory, change)
@@ -299,8 +293,11 @@ class LongTermMemory:
         for prepared in restored.values():
             self._passage_writer.committed(namespace, prepared)
 
-    async def sweep(self, namespace: str) -> int:
-        """Remove memories whose time is over, with all that they ever said; returns how many there were."""
+    async def sweep(self, namespace: str, *, once: bool = False) -> int:
+        """Remove memories whose time is over, with all that they ever said; returns how many there were.
+
+        With `once`, only as many as leave in one transaction.
+        """
         removed = 0
         while True:
             async with self._database.transaction(namespace) as tx:
@@ -308,7 +305,7 @@ class LongTermMemory:
                 gone = await self._writer.remove(tx, over, "expire") if over else []
                 await self._changes.record(tx, [changes.Change("delete", MEMORY, str(each), EXPIRED) for each in gone])
             removed += len(gone)
-            if len(over) < SWEPT_AT_ONCE:
+            if once or len(over) < SWEPT_AT_ONCE:
                 return removed
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
@@ -376,8 +373,6 @@ class LongTermMemory:
         detail: Mapping[str, Any] | None = None,
     ) -> None:
         """Record what happened, as the last thing that the transaction does."""
-        if memory.expires_at is not None:
-            self._expiring(tx.namespace)
         told = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
         await self._changes.record(tx, told)
 

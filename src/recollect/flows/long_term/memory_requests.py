@@ -37,6 +37,7 @@ class Options:
 
     `valid_from` and `valid_until` are when it is true in the world. In one scope at most one memory of a `key` is in
     force. `supersedes` are ids of memories that it replaces, `sources` what it was made from, such as `message:ID`.
+    `expires_in` are seconds from now, another way to say `expires_at`.
     """
 
     valid_from: datetime | None = None
@@ -46,6 +47,7 @@ class Options:
     pinned: bool | None = None
     supersedes: Sequence[str] = ()
     sources: Sequence[str] = ()
+    expires_in: float | None = None
 
     def checked(self) -> Self:
         """The same in UTC, or a sentence about what cannot be."""
@@ -56,7 +58,8 @@ class Options:
             if not colon or not item_id:
                 raise Invalid(f"sources must be names such as message:ID or document:ID, not {source!r}")
             checks.one_of(kind, tuple(registry.items()), "the kind before the colon of a source")
-        checked = replace(self, **checked_details(self.details()))
+        said = self.details() | ({} if self.expires_in is None else {"expires_in": self.expires_in})
+        checked = replace(self, **checked_details(said), expires_in=None)
         check_validity(checked.valid_from, checked.valid_until)
         return checked
 
@@ -67,12 +70,16 @@ class Options:
 
 
 def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Details of a memory in UTC, or a sentence about what cannot be."""
+    """Details of a memory in UTC, or a sentence about what cannot be; storage knows no `expires_in`."""
     checked = dict(details)
     for name in ("valid_from", "valid_until"):
         if name in checked:
             checked[name] = checks.storable_utc(checked[name], name)
-    if "expires_at" in checked:
+    if "expires_in" in checked:
+        if "expires_at" in checked:
+            raise Invalid("expires_at and expires_in both say when the memory expires: pass only one of them")
+        checked["expires_at"] = checks.from_now(checked.pop("expires_in"), "expires_in")
+    elif "expires_at" in checked:
         checked["expires_at"] = checks.future(checked["expires_at"], "expires_at")
     if checked.get("key") is not None:
         checked["key"] = checks.short_name(checked["key"], "key").strip()
@@ -95,7 +102,8 @@ def check_validity(valid_from: datetime | None, valid_until: datetime | None) ->
 class Change:
     """What to change of a memory; None leaves it. Metadata is merged (RFC 7396): a key with null goes.
 
-    `details` are those of Options that are part of a memory, such as `key`; None there takes one away.
+    `details` are those of Options that are part of a memory, such as `key`; None there takes one away. `expires_in` may
+    stand for `expires_at`.
     """
 
     text: str | None = None
@@ -103,8 +111,17 @@ class Change:
     metadata: Mapping[str, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def checked(self) -> Self:
+        """The same with its times in UTC, counted from now if need be, or a sentence about what cannot be."""
+        if self.text is not None:
+            checks.text(self.text, "data")
+        if self.category is not None:
+            checks.one_of(self.category, CATEGORIES, "category")
+        checks.metadata(self.metadata)
+        return replace(self, details=checked_details(self.details))
+
     def of(self, memory: StoredMemory) -> StoredMemory:
-        """The memory as it is to be."""
+        """The memory as it is to be, by a change that was checked."""
         category = self.category or memory.category
         metadata = dict(self.metadata or {})
         # Answers show the category in the metadata, so it may come back from there.
@@ -112,8 +129,7 @@ class Change:
             raise Invalid("metadata.category is read-only: change the field category")
         merged = _merged(memory.metadata, metadata)
         checks.metadata(merged)
-        details = checked_details(self.details)
-        changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **details)
+        changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **self.details)
         check_validity(changed.valid_from, changed.valid_until)
         return changed
 

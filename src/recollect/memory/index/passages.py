@@ -36,6 +36,7 @@ class _Sql(Queries, file="passages.sql"):
     retire_words: Query
     retire_vectors: Query
     expire: Query
+    expire_words: Query
     of_items: Query
     count_of_items: Query
     count_in_sessions: Query
@@ -62,6 +63,7 @@ class _Sql(Queries, file="passages.sql"):
     waiting_of: Query
     waiting_anywhere: Query
     namespaces_with_work: Query
+    namespaces_with_expired: Query
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,7 @@ class Passages:
             keys=keys,
             key_ends=list(accumulate(len(part.keys) for part in parts)),
             weights=[part.weights for part in parts],
+            expiries=[source.expires_at for source in sources],
         )
         await tx.all(_Sql.enqueue, ids=in_order, owners=[source.owner for source in sources])
 
@@ -256,7 +259,8 @@ class Passages:
 
     async def expire(self, tx: Transaction, kind: str, item_ids: Sequence[str], expires_at: datetime | None) -> None:
         """Set when the passages of some items are over; None is never."""
-        await tx.all(_Sql.expire, kind=kind, item_ids=list(item_ids), expires_at=expires_at)
+        rows = await tx.all(_Sql.expire, kind=kind, item_ids=list(item_ids), expires_at=expires_at)
+        await tx.all(_Sql.expire_words, ids=[row["id"] for row in rows], expires_at=expires_at)
 
     async def complete_new(
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
@@ -391,6 +395,14 @@ class Passages:
             if database.distributed:
                 return await citus.namespaces(connection, "passage_queue")
             rows = await connection.fetch(_Sql.namespaces_with_work.text)
+        return [row["namespace"] for row in rows]
+
+    async def namespaces_with_expired(self, database: Database, besides: Sequence[str], limit: int) -> list[str]:
+        """Whose passages are over, besides some, among as many that have been so for longest; only their names."""
+        async with database.alone() as connection:
+            if database.distributed:
+                return await citus.namespaces_with_expired(connection, "passage_words", besides, limit)
+            rows = await connection.fetch(_Sql.namespaces_with_expired.text, list(besides), limit)
         return [row["namespace"] for row in rows]
 
     async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> Counter[int]:

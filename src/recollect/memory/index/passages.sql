@@ -21,11 +21,13 @@ returning id, item_id, part;
 
 -- add_words
 -- Their words, so that they are found at once; each has the keys up to its end in the list of all.
-insert into passage_words (namespace, id, kind, head, keys, weights)
+insert into passage_words (namespace, id, kind, head, keys, weights, expires_at)
 select :namespace, w.id, w.kind, w.head,
-       (:keys::bigint[])[coalesce((:key_ends::integer[])[w.number - 1], 0) + 1 : w.key_end], w.weights::sparsevec
-from unnest(:ids::bigint[], :kinds::text[], :heads::bigint[], :key_ends::integer[], :weights::text[]) with ordinality
-    as w (id, kind, head, key_end, weights, number);
+       (:keys::bigint[])[coalesce((:key_ends::integer[])[w.number - 1], 0) + 1 : w.key_end], w.weights::sparsevec,
+       w.expires_at
+from unnest(
+    :ids::bigint[], :kinds::text[], :heads::bigint[], :key_ends::integer[], :weights::text[], :expiries::timestamptz[]
+) with ordinality as w (id, kind, head, key_end, weights, expires_at, number);
 
 -- enqueue
 -- The indexer adds their vectors.
@@ -54,7 +56,13 @@ update passage_vectors set kind = :past_kind where namespace = :namespace and id
 -- expire
 -- When the passages of some items are over.
 update passages set expires_at = :expires_at::timestamptz
-where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[]);
+where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[])
+returning id;
+
+-- expire_words
+-- The same of what was derived from them: words.
+update passage_words set expires_at = :expires_at::timestamptz
+where namespace = :namespace and id = any(:ids::bigint[]);
 
 -- of_items
 -- The passages of some items of one kind.
@@ -203,3 +211,13 @@ with recursive found (namespace) as (
     where found.namespace is not null
 )
 select namespace from found where namespace is not null;
+
+-- namespaces_with_expired
+-- Namespaces, besides some, of what has been over for longest.
+select distinct namespace from (
+    select namespace from passage_words
+    where expires_at <= now() and namespace <> all(:besides::text[])
+    order by expires_at
+    limit :limit
+) as oldest
+order by namespace;

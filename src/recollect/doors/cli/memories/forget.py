@@ -1,6 +1,7 @@
 """`recollect forget`: counts what will be deleted, asks, and deletes it permanently."""
 
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -38,7 +39,7 @@ async def run(
             _print(expected, "would be forgotten", as_json)
             return
         if not yes:
-            _ask(namespace, expected)
+            ask(namespace, receipt_lines(expected))
         # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
         with click.progressbar(length=expected.total, label="Forgetting", show_pos=True, file=sys.stderr) as bar:
             receipt = await engine.forget.forget(
@@ -47,10 +48,10 @@ async def run(
         _print(receipt, "forgotten", as_json)
 
 
-def _ask(namespace: str, expected: Receipt) -> None:
-    """Ask on a terminal; without one, refuse."""
+def ask(namespace: str, expected: Sequence[str]) -> None:
+    """Ask on a terminal whether all that these lines tell of is to go; without one, refuse."""
     echo(f"To be permanently deleted from namespace {namespace!r}:", err=True)
-    for line in _lines(expected):
+    for line in expected:
         echo(line, err=True)
     if not sys.stdin.isatty():
         raise Invalid("Nothing was deleted: no terminal to confirm on. Use --yes to delete, or --dry-run to count.")
@@ -65,11 +66,12 @@ def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
         print_json(document | {"insights_left": receipt.insights_left, "twins_left": receipt.twins_left})
         return
     echo(f"{one_line(receipt.what)}: {outcome}")
-    for line in _lines(receipt):
+    for line in receipt_lines(receipt):
         echo(line)
 
 
-def _lines(receipt: Receipt) -> list[str]:
+def receipt_lines(receipt: Receipt) -> list[str]:
+    """How many rows of each kind, and what is left."""
     lines = [f"{count:>12,}  {kind}" for kind, count in receipt.rows.items()]
     if receipt.insights_left:
         ids = ", ".join(f"insight:{insight_id}" for insight_id in receipt.insights_left)

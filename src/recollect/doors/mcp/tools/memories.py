@@ -31,6 +31,7 @@ Key = Annotated[
 ValidFrom = Annotated[Moment | None, Field(description="True in the world from then on")]
 ValidUntil = Annotated[Moment | None, Field(description="True in the world until then")]
 ExpiresAt = Annotated[Moment | None, Field(description="Erased at this time")]
+ExpiresIn = Annotated[float | None, Field(gt=0, description="The same in seconds from now")]
 
 
 class WrittenMemory(BaseModel):
@@ -69,6 +70,7 @@ async def add_memory(
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
     expires_at: ExpiresAt = None,
+    expires_in: ExpiresIn = None,
     pinned: bool | None = None,
     supersedes: Annotated[
         list[str] | None, Field(max_length=MAX_SUPERSEDED, description="Ids of memories in this scope it replaces")
@@ -78,7 +80,7 @@ async def add_memory(
     ] = None,
 ) -> AddedMemory:
     """Store a long-term memory of a user, agent or session. A duplicate in the same scope is stored once."""
-    options = Options(valid_from, valid_until, key, expires_at, pinned, supersedes or (), sources or ())
+    options = Options(valid_from, valid_until, key, expires_at, pinned, supersedes or (), sources or (), expires_in)
     scope = MemoryScope(user_id, agent_id, session_id)
     added = await caller.engine.memories.add(caller.namespace, text, category, scope, metadata, at=at, options=options)
     memory = added.memory
@@ -103,6 +105,7 @@ async def update_memory(
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
     expires_at: ExpiresAt = None,
+    expires_in: ExpiresIn = None,
     pinned: bool | None = None,
     clear: Annotated[list[memories.Clearable] | None, Field(description="Fields to remove")] = None,
 ) -> WrittenMemory:
@@ -112,6 +115,7 @@ async def update_memory(
         "valid_from": valid_from,
         "valid_until": valid_until,
         "expires_at": expires_at,
+        "expires_in": expires_in,
         "pinned": pinned,
     }
     change = memories.change_of(text, category, metadata, details, clear or ())

@@ -92,6 +92,9 @@ class Details(Body):
     valid_until: Moment | None = Field(None, description="True in the world until this time")
     key: Identifier | None = Field(None, description=KEY, examples=["home city"])
     expires_at: Moment | None = Field(None, description="Removed, with its history's texts, at this time")
+    expires_in: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="The same in seconds from now, instead of `expires_at`"
+    )
     pinned: bool | None = Field(
         None, description="Pin it: pinned memories can be listed, to put them into every prompt"
     )
@@ -209,6 +212,8 @@ class PatchMemory(Details):
     def details(self) -> dict[str, Any]:
         """What is to be changed of these; null takes one away."""
         given = {name: getattr(self, name) for name in Details.model_fields if name in self.model_fields_set}
+        if self.expires_in is None:
+            given.pop("expires_in", None)
         return given | ({"pinned": bool(given["pinned"])} if "pinned" in given else {})
 
 
