@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         LineageReplaced,
         LineageSource,
     )
-    from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord
+    from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord, PinnedRecords
+    from recollect.doors.recalls import Recollection
     from recollect.errors import (
         AccessDenied,
         Conflict,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
     from recollect.flows.forgetting.receipts import Receipt
     from recollect.flows.search.ranking import Parts
-    from recollect.flows.search.recall import Citation, Explanation, Memory, Recollection
+    from recollect.flows.search.recall import Citation, Explanation, Memory
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -75,6 +76,7 @@ __all__ = [
     "NewMessage",
     "NotFound",
     "Parts",
+    "PinnedRecords",
     "Receipt",
     "RecollectError",
     "Recollection",
@@ -104,12 +106,13 @@ _HOMES = {
     "DeletedMemory": "recollect.doors.memories",
     "MemoryEvent": "recollect.doors.memories",
     "MemoryRecord": "recollect.doors.memories",
+    "PinnedRecords": "recollect.doors.memories",
     "Citation": "recollect.flows.search.recall",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",
     "Receipt": "recollect.flows.forgetting.receipts",
-    "Recollection": "recollect.flows.search.recall",
+    "Recollection": "recollect.doors.recalls",
     "Settings": "recollect.settings",
 }
 _MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})

@@ -27,6 +27,7 @@ from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.memories import LongTermMemory
+from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.named_items import NamedItems
 from recollect.flows.remember import Remember
 from recollect.flows.search.item_search import ItemSearch
@@ -174,6 +175,7 @@ class Engine:
             self.llm,
             expiring=self.maintenance.mark_expiring,
         )
+        self.pinned = PinnedMemories(self.memories)
         self.gateway = Gateway(
             self.database,
             capabilities.sessions,
@@ -183,6 +185,7 @@ class Engine:
             self._passage_writer,
             self.remember,
             self.recall,
+            self.pinned,
             self.indexer,
         )
         removal = Removal(capabilities)

@@ -15,13 +15,12 @@ from recollect.doors.library.long_term import LongTermMethods
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
 from recollect.doors.library.opened import call, storage_failures
 from recollect.doors.lineage import ItemLineage
-from recollect.doors.recalls import Asked
+from recollect.doors.recalls import Asked, Recollection
 from recollect.errors import Invalid
 from recollect.flows.feed import DEFAULT_LIMIT
 from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.flows.remember import ANONYMOUS, Turn
-from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
 from recollect.steps import in_steps
@@ -250,12 +249,14 @@ class MemoryManager(LongTermMethods):
         top_k: int = 10,
         token_budget: int | None = None,
         explain: bool = False,
+        include_pinned: bool = False,
         now: datetime | None = None,
     ) -> Recollection:
         """Search everything that was stored for what answers a question, by keyword and semantic search combined.
 
         `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
-        anything is left. "Yesterday" in the question counts from `now`.
+        anything is left. "Yesterday" in the question counts from `now`. With `include_pinned`, `pinned` has the pinned
+        memories of the user, agent or session; they take half of `token_budget` at most.
         """
         with call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
@@ -277,6 +278,7 @@ class MemoryManager(LongTermMethods):
                 top_k=top_k,
                 token_budget=token_budget,
                 explain=explain,
+                include_pinned=include_pinned,
                 now=now,
             )
             engine = await self._engine()
