@@ -30,8 +30,9 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from recollect.flows.forgetting.receipts import Receipt
+    from recollect.flows.search.citations import Citation
     from recollect.flows.search.ranking import Parts
-    from recollect.flows.search.recall import Citation, Explanation, Memory
+    from recollect.flows.search.recall import Explanation, Memory
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -107,7 +108,7 @@ _HOMES = {
     "MemoryEvent": "recollect.doors.memories",
     "MemoryRecord": "recollect.doors.memories",
     "PinnedRecords": "recollect.doors.memories",
-    "Citation": "recollect.flows.search.recall",
+    "Citation": "recollect.flows.search.citations",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",

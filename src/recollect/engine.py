@@ -30,6 +30,7 @@ from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.named_items import NamedItems
 from recollect.flows.remember import Remember
+from recollect.flows.search.citations import Citations
 from recollect.flows.search.item_search import ItemSearch
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.recall import Recall
@@ -126,7 +127,9 @@ class Engine:
             written=self._written,
         )
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
-        self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models)
+        self._named_items = NamedItems(self.database, capabilities)
+        citations = Citations(self.database, self._named_items, capabilities.memories)
+        self.recall = Recall(self.database, capabilities.search, self.nomination, self.namespace_models, citations)
         self._passage_writer = PassageWriter(
             capabilities.passages, self.namespace_models, written=self._written, indexed=self._written_and_indexed
         )
@@ -162,8 +165,7 @@ class Engine:
     def _build_memories(self) -> None:
         """Long-term memories, the gateway, short-term windows, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
-        named_items = NamedItems(self.database, capabilities)
-        self.lineage = Lineage(self.database, capabilities, named_items)
+        self.lineage = Lineage(self.database, capabilities, self._named_items)
         self.memories = LongTermMemory(
             self.database,
             capabilities.memories,
@@ -171,7 +173,7 @@ class Engine:
             self._passage_writer,
             self.recall,
             capabilities.changes,
-            named_items,
+            self._named_items,
             self.llm,
             expiring=self.maintenance.mark_expiring,
         )

@@ -151,7 +151,7 @@ def moment(given: datetime | str | None, name: str) -> datetime | None:
 
 
 class Citation(BaseModel):
-    """A word of the text that the question asks for."""
+    """A word that the question asks for, in the whole text of the item."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -168,7 +168,8 @@ class WhyRecalled(BaseModel):
     matched_words: list[str] = Field(description="Words that it shares with the question, stemmed")
     rank_by_words: int | None = Field(description="Rank in keyword search, from 1; null if not found by it")
     rank_by_meaning: int | None = Field(description="Rank in semantic search")
-    citations: list[Citation] = Field(description="Where these words stand in `text`")
+    citations: list[Citation] = Field(description="Where these words stand in the whole text of the item")
+    cited_words: list[str] = Field(description="The same words, as they are written there")
 
 
 class RecalledMemory(BaseModel):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from recollect import checks, tasks, telemetry
 from recollect.checks import Json
@@ -14,6 +13,7 @@ from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.search import ranking, relevance
+from recollect.flows.search.citations import Citation, Citations, Cited
 from recollect.flows.search.nomination import Nominated, Nomination
 from recollect.flows.search.ranking import Parts, Ranked, Wishes
 from recollect.flows.search.relevance import Floor
@@ -30,13 +30,6 @@ NOMINEES = 100
 MAX_TOP_K = 1000
 
 
-class Citation(NamedTuple):
-    """A word of a text that the question asks for: its first character, and the one behind its last."""
-
-    start: int
-    end: int
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
@@ -46,7 +39,9 @@ class Explanation:
     rank_by_words: int | None
     rank_by_meaning: int | None
     citations: tuple[Citation, ...] = ()
-    """Where the words that it shares stand in its text."""
+    """Where the words that it shares stand in the whole text of the item that it is a passage of."""
+    cited_words: tuple[str, ...] = ()
+    """These words, as they are written there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +111,18 @@ class Recall:
     """Reads passages only; every kind of memory is found the same way."""
 
     def __init__(
-        self, database: Database, search: Search, nomination: Nomination, namespace_models: NamespaceModels
+        self,
+        database: Database,
+        search: Search,
+        nomination: Nomination,
+        namespace_models: NamespaceModels,
+        citations: Citations,
     ) -> None:
         self._database = database
         self._search = search
         self._nomination = nomination
         self._namespace_models = namespace_models
+        self._citations = citations
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
     async def recall(
@@ -240,9 +241,16 @@ class Recall:
         ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.wishes)
         judged = relevance.of(ranked, asked.terms, asked.words, asked.wishes)
         folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
+        cited: dict[int, Cited] = {}
+        if wanted.explain:
+            terms = {variant for term in asked.terms for variant in term.variants}
+            cited = await self._citations.of(namespace, [item.best for item, _ in folded], terms, scope.as_of)
         memories = [
             _memory(
-                item, judged.items[item.best.id], repeats, _explanation(item, asked, found) if wanted.explain else None
+                item,
+                judged.items[item.best.id],
+                repeats,
+                _explanation(item, asked, found, cited[item.best.id]) if wanted.explain else None,
             )
             for item, repeats in folded
         ]
@@ -317,15 +325,15 @@ def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
     return kept
 
 
-def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanation:
+def _explanation(item: Ranked, asked: _Question, found: Nominated, cited: Cited) -> Explanation:
     own = set(words.document_terms(item.best.text))
-    wanted = {variant for term in asked.terms for variant in term.variants}
     return Explanation(
         parts=ranking.parts(item, asked.wishes),
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
         rank_by_words=_rank(item.best, found.by_words),
         rank_by_meaning=_rank(item.best, found.by_meaning),
-        citations=tuple(Citation(*place) for place in words.places(item.best.text, wanted)),
+        citations=cited.citations,
+        cited_words=cited.words,
     )
 
 
