@@ -72,6 +72,11 @@ async def test_what_is_pinned_for_a_user_is_in_every_session_and_what_is_pinned_
     rome = MemoryScope("ann", None, "rome")
     assert await texts(engine, namespace, rome) == ["Ann wants tables.", "Ann asks about Rome.", "Ann is left-handed."]
     assert await texts(engine, namespace, MemoryScope("ann", "cook", "oslo")) == ["Ann is left-handed."]
+    await pin(engine, namespace, "This is a quiz.", MemoryScope(None, None, "oslo"))
+    assert await texts(engine, namespace, MemoryScope("ann", "reporter", "oslo")) == [
+        *("This is a quiz.", "Answer in French.", "Ann wants tables.", "Ann is left-handed.")
+    ]
+    assert await texts(engine, namespace, MemoryScope("ben", "reporter")) == ["Answer in French."]
     reporter = MemoryScope(agent_id="reporter")
     assert await texts(engine, namespace, reporter) == ["Answer in French.", "Ann wants tables."]
     assert await texts(engine, namespace, MemoryScope(session_id="rome")) == ["Ann asks about Rome."]

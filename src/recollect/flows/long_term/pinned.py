@@ -1,7 +1,8 @@
 """Pinned memories: those that belong into every context of their scope, within a budget of tokens."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Invalid
@@ -46,8 +47,9 @@ class PinnedMemories:
     ) -> Pinned:
         """Those in force, and true in the world at that time (now by default), newest first.
 
-        What is pinned for a user alone belongs into all of the user's sessions; what is pinned for one session, or one
-        agent, only there. One that does not fit is passed over for the next.
+        A memory belongs into a context that has one of its ids and contradicts none: what is pinned for a user alone
+        into all of the user's sessions, what is pinned for one session only there. One that does not fit is passed
+        over for the next.
         """
         return await self._within(namespace, scope, checks.positive(token_budget, "token_budget"), as_of, valid_at)
 
@@ -74,41 +76,28 @@ class PinnedMemories:
         as_of: datetime | None,
         valid_at: datetime | None,
     ) -> Pinned:
-        checks.optional_identifier(scope.agent_id, "agent_id")
-        checks.optional_identifier(scope.session_id, "session_id")
         chosen = Chosen(pinned=True, as_of=as_of, valid_at=valid_at or as_of or datetime.now(UTC))
+        ids = {name: value for name, value in asdict(scope).items() if value is not None}
+        if not ids:
+            raise Invalid("At least one of user_id, agent_id, or session_id must be provided: pins have a scope")
+        sizes: dict[UUID, int] = {}
+        fitting: list[StoredMemory] = []
+        for name, value in ids.items():
+            behind: Place | None = None
+            while True:
+                page = await self._memories.newest(namespace, MemoryScope(**{name: value}), PAGE, behind, chosen)
+                for memory in page.memories:
+                    if memory.id not in sizes and all(getattr(memory, each) in (None, ids[each]) for each in ids):
+                        sizes[memory.id] = estimate_tokens(memory.text)
+                        # Longer ones fit nowhere, and need not be held.
+                        fitting += [memory] if sizes[memory.id] <= token_budget else []
+                if page.next is None:
+                    break
+                behind = page.next
         kept: list[StoredMemory] = []
-        tokens = omitted = 0
-        behind: Place | None = None
-        while True:
-            page = await self._memories.newest(namespace, _widest(scope), PAGE, behind, chosen)
-            for memory in page.memories:
-                if not _belongs(memory, scope):
-                    continue
-                size = estimate_tokens(memory.text)
-                if tokens + size <= token_budget:
-                    kept.append(memory)
-                    tokens += size
-                else:
-                    omitted += 1
-            if page.next is None:
-                return Pinned(kept, tokens, omitted)
-            behind = page.next
-
-
-def _widest(scope: MemoryScope) -> MemoryScope:
-    """The user; the agent or the session only where no user is named."""
-    if scope.user_id is not None:
-        return MemoryScope(user_id=scope.user_id)
-    if scope.agent_id is not None:
-        return MemoryScope(agent_id=scope.agent_id)
-    if scope.session_id is None:
-        raise Invalid("At least one of user_id, agent_id, or session_id must be provided: pinned memories have a scope")
-    return scope
-
-
-def _belongs(memory: StoredMemory, scope: MemoryScope) -> bool:
-    """Whether it is pinned for no other agent and no other session."""
-    return (scope.agent_id is None or memory.agent_id in (None, scope.agent_id)) and (
-        scope.session_id is None or memory.session_id in (None, scope.session_id)
-    )
+        tokens = 0
+        for memory in sorted(fitting, key=lambda each: (each.created_at, each.id), reverse=True):
+            if tokens + sizes[memory.id] <= token_budget:
+                kept.append(memory)
+                tokens += sizes[memory.id]
+        return Pinned(kept, tokens, len(sizes) - len(kept))

@@ -13,7 +13,7 @@ from recollect.language import words
 from recollect.language.passages import bounds
 from recollect.memory.index.search import Nominee
 from recollect.memory.memories import Memories, memory_of
-from recollect.storage.database import Database, Statements
+from recollect.storage.database import Database
 
 # Items that are read at once: a whole text may have 16 MB.
 READ_AT_ONCE = 10
@@ -50,8 +50,13 @@ class Citations:
         found: dict[int, Cited] = {}
         for first in range(0, len(passages), READ_AT_ONCE):
             some = passages[first : first + READ_AT_ONCE]
+            targets = {each.id: Target(each.kind, each.item_id) for each in some if each.kind != PAST_MEMORY}
+            past = {each.id: UUID(memory_of(each.item_id)) for each in some if each.kind == PAST_MEMORY}
             async with self._database.reading(namespace) as db:
-                texts = await self._texts(db, some, as_of)
+                items = await self._items.found(db, list(targets.values()), checks.MAX_TEXT_BYTES)
+                versions = await self._memories.find(db, list(past.values()), as_of) if past else {}
+            texts = {passage: items[target].text for passage, target in targets.items() if target in items}
+            texts |= {passage: versions[memory].text for passage, memory in past.items() if memory in versions}
             for passage in some:
                 whole = texts.get(passage.id, "")
                 if len(whole) > _SHORT_CHARACTERS:
@@ -59,14 +64,6 @@ class Citations:
                 else:
                     found[passage.id] = cited(whole, passage.part, passage.text, terms)
         return found
-
-    async def _texts(self, db: Statements, passages: Sequence[Nominee], as_of: datetime | None) -> dict[int, str]:
-        past = {each.id: UUID(memory_of(each.item_id)) for each in passages if each.kind == PAST_MEMORY}
-        versions = await self._memories.find(db, list(past.values()), as_of) if past else {}
-        targets = {each.id: Target(each.kind, each.item_id) for each in passages if each.kind != PAST_MEMORY}
-        items = await self._items.found(db, list(targets.values()), checks.MAX_TEXT_BYTES)
-        texts = {passage: items[target].text for passage, target in targets.items() if target in items}
-        return texts | {passage: versions[memory].text for passage, memory in past.items() if memory in versions}
 
 
 def cited(whole: str, part: int, passage: str, terms: Collection[str]) -> Cited:

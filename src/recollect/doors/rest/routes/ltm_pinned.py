@@ -27,8 +27,8 @@ class PinnedResults(MemoryResults):
 async def get_pinned_memories(
     request: Request,
     user_id: Annotated[Identifier | None, Query(description="Pinned for this user; at least one id is needed")] = None,
-    agent_id: Annotated[Identifier | None, Query(description="Not those of the user's other agents")] = None,
-    session_id: Annotated[Identifier | None, Query(description="Not those of the user's other sessions")] = None,
+    agent_id: Annotated[Identifier | None, Query(description="Pinned for this agent, and not for another")] = None,
+    session_id: Annotated[Identifier | None, Query(description="Pinned for this session, and not for another")] = None,
     token_budget: Annotated[
         int, Query(ge=1, lt=2**31, description="Maximum total number of tokens in all texts")
     ] = PINNED_TOKENS,
