@@ -177,7 +177,7 @@ class Engine:
             self.llm,
             expiring=self.maintenance.mark_expiring,
         )
-        self.pinned = PinnedMemories(self.memories)
+        self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(
             self.database,
             capabilities.sessions,

@@ -100,3 +100,22 @@ async def test_a_gateway_search_has_them_if_asked_in_the_body_or_by_a_header(eng
         assert (await anna.ok("/memories/search", **search, app_id="other"))["pinned"] == []
         ben = await new_user(http, "ben")
         assert (await ben.ok("/memories/search", **search))["pinned"] == []
+
+
+async def test_the_context_of_a_session_has_those_of_the_session_and_its_user_if_asked(
+    engine: Engine, namespace: str
+) -> None:
+    await store(engine, namespace)
+    quiz = MemoryScope(session_id="quiz")
+    await engine.memories.add(namespace, "This is a quiz.", "fact", quiz, options=Options(pinned=True))
+    async with serving(engine) as http:
+        talk = {"messages": [{"role": "user", "content": "Hello."}], "user_id": "ann"}
+        await ok(http, "POST", "/stm/quiz/messages", talk)
+        await ok(http, "POST", "/stm/other/messages", talk | {"user_id": "ben"})
+        without = await ok(http, "GET", "/stm/quiz/context")
+        context = await ok(http, "GET", "/stm/quiz/context?include_pinned=true")
+        assert said(context.pop("pinned")["memories"]) == ["This is a quiz.", NUTS]
+        assert context == without
+        for nothing in ("other", "unknown"):
+            pinned = (await ok(http, "GET", f"/stm/{nothing}/context?include_pinned=true"))["pinned"]
+            assert pinned == {"memories": [], "omitted": 0}

@@ -10,6 +10,8 @@ from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.memory_requests import Chosen
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.memories import MemoryScope, Place, StoredMemory
+from recollect.memory.sessions import Sessions
+from recollect.storage.database import Database
 
 PINNED_TOKENS = 800
 """Of all pinned memories in a context: they come with every prompt, and most of it should be about the prompt."""
@@ -33,7 +35,9 @@ class Pinned:
 class PinnedMemories:
     """Reads what is pinned in a scope; who puts it into a context says there that it is pinned."""
 
-    def __init__(self, memories: LongTermMemory) -> None:
+    def __init__(self, database: Database, sessions: Sessions, memories: LongTermMemory) -> None:
+        self._database = database
+        self._sessions = sessions
         self._memories = memories
 
     async def of(
@@ -52,6 +56,13 @@ class PinnedMemories:
         over for the next.
         """
         return await self._within(namespace, scope, checks.positive(token_budget, "token_budget"), as_of, valid_at)
+
+    async def of_session(self, namespace: str, session_id: str, as_of: datetime | None = None) -> Pinned:
+        """The same for the context of a session: what is pinned for it, or for the user to whom it belongs."""
+        async with self._database.reading(namespace) as db:
+            owner = (await self._sessions.owners_of(db, [session_id])).get(session_id)
+        user = None if owner is None or owner.realm else owner.user_id or None
+        return await self.of(namespace, MemoryScope(user, None, session_id), as_of=as_of)
 
     async def beside_recall(
         self,
