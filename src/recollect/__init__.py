@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         LineageReplaced,
         LineageSource,
     )
-    from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord
+    from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord, PinnedRecords
+    from recollect.doors.recalls import Recollection
     from recollect.errors import (
         AccessDenied,
         Conflict,
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from recollect.flows.forgetting.receipts import Receipt
+    from recollect.flows.search.citations import Citation
     from recollect.flows.search.ranking import Parts
-    from recollect.flows.search.recall import Citation, Explanation, Memory, Recollection
+    from recollect.flows.search.recall import Explanation, Memory
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -75,6 +77,7 @@ __all__ = [
     "NewMessage",
     "NotFound",
     "Parts",
+    "PinnedRecords",
     "Receipt",
     "RecollectError",
     "Recollection",
@@ -104,12 +107,13 @@ _HOMES = {
     "DeletedMemory": "recollect.doors.memories",
     "MemoryEvent": "recollect.doors.memories",
     "MemoryRecord": "recollect.doors.memories",
-    "Citation": "recollect.flows.search.recall",
+    "PinnedRecords": "recollect.doors.memories",
+    "Citation": "recollect.flows.search.citations",
     "Explanation": "recollect.flows.search.recall",
     "Memory": "recollect.flows.search.recall",
     "Parts": "recollect.flows.search.ranking",
     "Receipt": "recollect.flows.forgetting.receipts",
-    "Recollection": "recollect.flows.search.recall",
+    "Recollection": "recollect.doors.recalls",
     "Settings": "recollect.settings",
 }
 _MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})

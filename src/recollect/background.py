@@ -72,8 +72,20 @@ class Background(Generic[Held]):
 _all: "WeakSet[Background[Any]]" = WeakSet()
 
 
-os.register_at_fork(after_in_child=lambda: [background.reset() for background in list(_all)])
-atexit.register(lambda: [background.close(CALLS_AT_EXIT_SECONDS) for background in list(_all)])
+def reset_all() -> None:
+    """What a forked child does first."""
+    for background in list(_all):
+        background.reset()
+
+
+def close_all() -> None:
+    """What a process does last."""
+    for background in list(_all):
+        background.close(CALLS_AT_EXIT_SECONDS)
+
+
+os.register_at_fork(after_in_child=reset_all)
+atexit.register(close_all)
 
 
 class _Opened(Generic[Held]):

@@ -29,8 +29,10 @@ from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.memories import LongTermMemory
+from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.named_items import NamedItems
 from recollect.flows.remember import Remember
+from recollect.flows.search.citations import Citations
 from recollect.flows.search.item_search import ItemSearch
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.recall import Recall
@@ -128,8 +130,10 @@ class Engine:
             written=self._written,
         )
         self.nomination = Nomination(self.database, capabilities.search, capabilities.giants)
+        self._named_items = NamedItems(self.database, capabilities)
+        citations = Citations(self.database, self._named_items, capabilities.memories)
         self.recall = Recall(
-            self.database, capabilities.search, self.nomination, self.namespace_models, capabilities.memories
+            self.database, capabilities.search, self.nomination, self.namespace_models, citations, capabilities.memories
         )
         self._passage_writer = PassageWriter(
             capabilities.passages, self.namespace_models, written=self._written, indexed=self._written_and_indexed
@@ -166,8 +170,7 @@ class Engine:
     def _build_memories(self) -> None:
         """Long-term memories, the gateway, short-term windows, and how any of it is forgotten."""
         capabilities, settings = self.capabilities, self.settings
-        named_items = NamedItems(self.database, capabilities)
-        self.lineage = Lineage(self.database, capabilities, named_items)
+        self.lineage = Lineage(self.database, capabilities, self._named_items)
         self.memories = LongTermMemory(
             self.database,
             capabilities.memories,
@@ -175,9 +178,10 @@ class Engine:
             self._passage_writer,
             self.recall,
             capabilities.changes,
-            named_items,
+            self._named_items,
             self.llm,
         )
+        self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(
             self.database,
             capabilities.sessions,
@@ -187,6 +191,7 @@ class Engine:
             self._passage_writer,
             self.remember,
             self.recall,
+            self.pinned,
             self.indexer,
         )
         removal = Removal(capabilities)

@@ -38,7 +38,7 @@ def run_programs(wanted: list[str]) -> bool:
 
 def main(wanted: list[str]) -> int:
     suites_by_name = named_suites()
-    programs = sorted(path.stem for path in user_programs.FOLDER.glob("*.py"))
+    programs = user_programs.programs()
     if unknown := set(wanted) - {*suites_by_name, *programs}:
         known = ", ".join([*suites_by_name, *programs])
         print(f"There is no {', '.join(sorted(unknown))}: there are {known}", file=sys.stderr)

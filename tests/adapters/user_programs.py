@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 FOLDER = Path(__file__).parent / "programs"
+PAGES = Path(__file__).parents[2] / "docs" / "adapters"
 PROGRAM_SECONDS = 180
 
 
@@ -30,15 +31,24 @@ def serving() -> Iterator[str]:
                 server.stdout.read()
 
 
+def programs() -> dict[str, str]:
+    """The text of every program, and of every page's examples, which are one program from the first to the last."""
+    own = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.py"))}
+    pages = {f"docs/{path.stem}": path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.md"))}
+    return own | {
+        name: "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)) for name, text in pages.items()
+    }
+
+
 def run(names: list[str]) -> dict[str, subprocess.CompletedProcess[str]]:
     """What each program said; MEMORY_SERVER tells it the server's address, and it ends with 0 if all is well."""
     done = {}
     with serving() as url, TemporaryDirectory() as home:
         Path(home).chmod(0o755)
-        for name in names:
-            env = os.environ | {"MEMORY_SERVER": url, "RECOLLECT_DATA_DIR": f"{home}/{name}"}
+        for number, name in enumerate(names):
+            env = os.environ | {"MEMORY_SERVER": url, "RECOLLECT_DATA_DIR": f"{home}/{number}"}
             done[name] = subprocess.run(
-                [sys.executable, str(FOLDER / f"{name}.py")],
+                [sys.executable, "-c", programs()[name]],
                 env=env,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

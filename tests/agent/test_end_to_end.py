@@ -79,6 +79,16 @@ def test_a_fact_of_the_first_chat_is_recalled_in_the_next(gateway: Gateway, tmp_
         assert user["userKey"] not in shown
 
 
+def test_what_its_user_has_pinned_is_before_the_agent_in_every_chat(gateway: Gateway, tmp_path: Path) -> None:
+    user = gateway.new_user()
+    memory = {"messages": "Anna is allergic to nuts.", "category": "fact", "user_id": user["userId"], "pinned": True}
+    assert httpx.post(f"{gateway.url}/ltm/memories", json=memory, timeout=60).is_success
+    config = written(tmp_path, hybrid(**user))
+    assert "Recalled from the memory gateway:\n- Anna is allergic to nuts." in chat(config, "What shall we cook?")
+    (recalled,) = (each["payload"] for each in events(tmp_path) if each["type"] == "memory_gateway_recall_succeeded")
+    assert (recalled["pinned_count"], recalled["result_count"]) == (1, 0)
+
+
 def test_a_question_asked_again_and_again_does_not_bury_its_answer(gateway: Gateway, tmp_path: Path) -> None:
     config = written(tmp_path, hybrid(**gateway.new_user(), scope=["all_user_memory"]))
     chat(config, FACT)

@@ -15,7 +15,16 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from recollect.agent.recall.gateway_service import AuditEvent, MemoryGatewayService, RecallOutcome
-from recollect.agent.recall.reference import LABEL, REFERENCE_TOKENS, TEXT_TOKENS, Reference, reduced, reference, tokens
+from recollect.agent.recall.reference import (
+    LABEL,
+    PINNED_TOKENS,
+    REFERENCE_TOKENS,
+    TEXT_TOKENS,
+    Reference,
+    reduced,
+    reference,
+    tokens,
+)
 from recollect.agent.secret import Secret
 from tests.agent.configs import gateway
 from tests.agent.leaks import USER_KEY
@@ -97,6 +106,41 @@ async def test_empty_search_results_produce_no_reference_message() -> None:
     assert outcome.messages == ()
     assert outcome.event.name == "memory_gateway_recall_succeeded"
     assert outcome.event.payload["result_count"] == 0
+
+
+async def test_pinned_memories_come_first_labelled_and_once() -> None:
+    parrot = {"id": "m1", "text": "The parrot is on the roof."}
+    nuts = {"id": "m2", "text": "Anna is allergic to nuts.", "source_scope": "resources", "raw": {"a": 1}}
+    gate = Gateway(search={"results": [parrot, nuts], "pinned": [nuts, {"id": "m3"}, "m4"]})
+    async with service_of(gate) as service:
+        outcome = await service.recall_before_run("s1", "Where is the parrot?")
+    assert lines_of(outcome) == [{"id": "m2", "text": nuts["text"], "source_scope": "pinned"}, parrot]
+    assert "the user has pinned them" in outcome.messages[0].text
+    assert (outcome.event.payload["result_count"], outcome.event.payload["pinned_count"]) == (1, 1)
+
+
+async def test_pinned_memories_have_a_budget_of_their_own() -> None:
+    pinned = [{"id": f"p{number}", "text": f"Rule {number}. " + "Be kind. " * 50} for number in range(50)]
+    results = [{"id": f"m{number}", "text": "x" * 9000} for number in range(8)]
+    gate = Gateway(search={"results": [*results[:7], pinned[-1]], "pinned": pinned})
+    async with service_of(gate) as service:
+        outcome = await service.recall_before_run("s1", "Where is the parrot?")
+    shown = lines_of(outcome)
+    first = [line for line in shown if line.get("source_scope") == "pinned"]
+    assert [line["id"] for line in first] == [f"p{number}" for number in range(len(first))]
+    assert 0 < tokens("\n".join(map(json.dumps, first))) <= PINNED_TOKENS
+    # One that did not fit among them is a result like any other.
+    assert [line["id"] for line in shown[len(first) :]] == [*(f"m{number}" for number in range(7)), "p49"]
+
+
+@pytest.mark.parametrize("answer", [{}, {"pinned": None}, {"pinned": {"text": "No list."}}, {"pinned": []}])
+async def test_a_gateway_that_knows_no_pinned_memories_is_like_one_without_any(answer: dict[str, Any]) -> None:
+    parrot = {"id": "m1", "text": "The parrot is on the roof."}
+    async with service_of(Gateway(search={"results": [parrot]} | answer)) as service:
+        outcome = await service.recall_before_run("s1", "Where is the parrot?")
+    assert outcome == await recalled([parrot])
+    assert "pinned" not in outcome.messages[0].text
+    assert "pinned_count" not in outcome.event.payload
 
 
 async def test_persistence_sends_exactly_the_prompt_and_the_answer_then_flushes_once() -> None:

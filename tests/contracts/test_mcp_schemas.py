@@ -19,6 +19,7 @@ READ_ONLY = {
     "graph_find_path",
     "list_golden_queries",
     "list_memories",
+    "pinned_memories",
     "get_memory",
     "memory_history",
 }
@@ -40,7 +41,7 @@ OF_OUR_OWN: dict[str, Schema] = {
 GOLDEN = ["add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"]
 MEMORIES = [
     *("add_memory", "update_memory", "undo_memory", "delete_memory"),
-    *("list_memories", "get_memory", "memory_history"),
+    *("list_memories", "pinned_memories", "get_memory", "memory_history"),
 ]
 
 
@@ -49,7 +50,7 @@ def tools(mcp: McpClient) -> dict[str, Tool]:
     return mcp.tools()
 
 
-def test_the_tools_are_those_of_the_contracts_and_fifteen_of_our_own(tools: dict[str, Tool]) -> None:
+def test_the_tools_are_those_of_the_contracts_and_sixteen_of_our_own(tools: dict[str, Tool]) -> None:
     assert list(tools) == ["remember", "recall", "forget", *CONTRACTS, *GOLDEN, "archive_working_memory", *MEMORIES]
 
 

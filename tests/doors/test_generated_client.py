@@ -114,6 +114,10 @@ async def use_memories(client: Client, engine: Engine) -> None:
     replacing = tea | {"messages": "The user likes juice.", "key": "drink", "pinned": True, "supersedes": [new.id]}
     juice = await client.call("add_memory", body=replacing | {"valid_from": "2026-01-01T00:00:00Z"})
     assert (juice.key, juice.pinned, juice.valid_from.year) == ("drink", True, 2026)
+    pinned = await client.call("get_pinned_memories", user_id="u", token_budget=100)
+    assert ([memory.id for memory in pinned.results], pinned.omitted) == ([juice.id], 0)
+    beside = await client.call("recall", body={"query": "tea", "user_id": "u", "include_pinned": True})
+    assert [str(memory.id) for memory in beside.pinned.memories] == [juice.id]
     assert (await client.call("delete_memory", juice.id, restore=True)).restored == [new.id]
     await supersede(engine, old.id, new.id)
     assert (await client.call("undo_supersession", old.id)).id == old.id

@@ -151,3 +151,25 @@ async def test_citations_are_the_words_that_matched_at_every_door(engine: Engine
         cited = found["explanation"]["citations"]
         assert [text[each["start"] : each["end"]] for each in cited] == ["ferries", "ferry"]
         assert (await ok(http, "POST", "/recall", {"query": "ferry"}))["memories"][0]["explanation"] is None
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_citations_of_a_long_item_lie_in_its_whole_text(
+    engine: Engine, namespace: str, settings: Settings
+) -> None:
+    dull = "Nothing at all happened at sea today, and the crew slept through the long afternoon. "
+    text = dull * 40 + "Both ferries left. " + dull * 40
+    await engine.remember.text(namespace, text)
+    asked = {"query": "When did the ferry leave?", "explain": True}
+    async with serving(engine) as http:
+        (found,) = (await ok(http, "POST", "/recall", asked))["memories"]
+        cited = found["explanation"]["citations"]
+        assert len(found["text"]) < len(dull) * 40
+        assert [text[each["start"] : each["end"]] for each in cited] == ["ferries"]
+        assert found["explanation"]["cited_words"] == ["ferries"]
+    async with MemoryManager(settings) as memory:
+        (best,) = (await memory.recall(asked["query"], explain=True)).memories  # type: ignore[arg-type]
+        assert best.explanation is not None
+        assert [text[start:end] for start, end in best.explanation.citations] == ["ferries"]
+    printed = json.loads(recollect("recall", str(asked["query"]), "--explain", "--json").stdout)
+    assert printed["memories"][0]["explanation"]["citations"] == cited

@@ -129,6 +129,9 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
     now = datetime.now(UTC).isoformat().replace("+", "%2B")
     for query in ("", f"?key={WORD}", "?pinned=true", f"?as_of={now}", f"?valid_at={now}"):
         assert (await stranger.ok("GET", "/ltm/memories" + query))["results"] == []
+    assert (await stranger.ok("GET", f"/ltm/memories/pinned?user_id={USER}"))["results"] == []
+    asked = {"query": WORD, "user_id": USER, "include_pinned": True}
+    assert (await stranger.ok("POST", "/recall", asked))["pinned"]["memories"] == []
     at_that_time = {"query": WORD, "user_id": USER, "as_of": datetime.now(UTC).isoformat()}
     assert (await stranger.ok("POST", "/ltm/memories/search", at_that_time))["results"] == []
     assert (await stranger.ok("POST", "/recall", at_that_time))["memories"] == []

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, as_text
+from recollect.flows.long_term.memory_requests import Change, ChatLine, Chosen, Options, as_text
 from recollect.flows.long_term.memory_results import Added, Deleted
 from recollect.flows.remember import Turn
 from recollect.memory.index.search import Scope
@@ -478,3 +478,20 @@ async def test_a_message_of_a_session_of_the_same_name_is_no_neighbour(engine: E
     (explanation,) = [each.explanation for each in found.memories if each.id == str(memory.id)]
     assert explanation is not None
     assert explanation.parts.neighbour == 0
+
+
+async def test_sources_of_a_text_that_is_stored_again_are_added_to_the_memory(engine: Engine, namespace: str) -> None:
+    names = [f"document:{(await engine.remember.text(namespace, f'Note {number}.')).id}" for number in range(3)]
+    ann = MemoryScope(user_id="ann")
+
+    async def add(*sources: str) -> Added:
+        return await engine.memories.add(namespace, "Ann rows.", "fact", ann, options=Options(sources=sources))
+
+    assert (await add(names[0])).memory.sources == (names[0],)
+    merged = await add(names[1], names[0], names[2])
+    assert (merged.what, merged.memory.sources) == ("merged", (names[0], names[1], names[2]))
+    again = await add(names[2])
+    assert (again.what, again.memory) == ("existing", merged.memory)
+    # A change of anything else leaves them.
+    changed = await engine.memories.update(namespace, str(again.memory.id), Change(text="Ann sails."))
+    assert changed.memory.sources == merged.memory.sources

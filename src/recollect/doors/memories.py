@@ -12,6 +12,7 @@ from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.long_term.memory_results import Added, Deleted, What, Written
+from recollect.flows.long_term.pinned import Pinned
 from recollect.memory.memories import HistoryEntry, StoredMemory
 
 DEFAULT_LIMIT = 100
@@ -58,6 +59,18 @@ class MemoryRecord(BaseModel):
     def written(cls, written: Written) -> Self:
         """A memory after a change."""
         return cls(**fields_of(written.memory), degraded=written.degraded)
+
+
+class PinnedRecords(BaseModel):
+    """The pinned memories of a scope, newest first, and how many more did not fit into the token budget."""
+
+    memories: list[MemoryRecord]
+    omitted: int
+
+    @classmethod
+    def of(cls, pinned: Pinned) -> Self:
+        """What is pinned."""
+        return cls(memories=list(map(MemoryRecord.of, pinned.memories)), omitted=pinned.omitted)
 
 
 class AddedMemory(MemoryRecord):

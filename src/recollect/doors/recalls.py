@@ -3,23 +3,32 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import not_
 from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from recollect import checks
+from recollect.doors.memories import PinnedRecords
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.search import relevance
+from recollect.flows.search import recall, relevance
 from recollect.flows.search.ranking import Parts
-from recollect.flows.search.recall import Recollection
 from recollect.flows.search.relevance import Floor
 from recollect.memory.index.search import Scope
+from recollect.memory.memories import MemoryScope
 
 DEFAULT_TOP_K = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection(recall.Recollection):
+    """What was recalled, and beside it what is pinned in the scope, if that was asked for."""
+
+    pinned: PinnedRecords | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,7 @@ class Asked:
     top_k: int = DEFAULT_TOP_K
     token_budget: int | None = None
     explain: bool = False
+    include_pinned: bool = False
     now: datetime | str | None = None
     half_life_days: float | None = None
 
@@ -64,18 +74,28 @@ class Asked:
         )
 
     async def recall(self, engine: Engine, namespace: str, metadata_name: str = "metadata") -> Recollection:
-        """What answers the question."""
-        return await engine.recall.recall(
+        """What answers the question, and what is pinned."""
+        scope, least, now = self.scope(metadata_name), floor(self.min_relevance), moment(self.now, "now")
+        pinned, budget = None, self.token_budget
+        if self.include_pinned:
+            whose = MemoryScope(scope.owner, scope.agent_id, scope.session_id)
+            pinned = await engine.pinned.beside_recall(
+                namespace, whose, budget, as_of=scope.as_of, valid_at=scope.valid_at
+            )
+            budget = pinned.left_of(budget)
+        found = await engine.recall.recall(
             namespace,
             self.query,
-            self.scope(metadata_name),
+            scope,
             top_k=self.top_k,
-            token_budget=self.token_budget,
+            token_budget=budget,
             explain=self.explain,
-            min_relevance=floor(self.min_relevance),
-            now=moment(self.now, "now"),
+            min_relevance=least,
+            now=now,
             half_life_days=self.half_life_days,
         )
+        values = {field.name: getattr(found, field.name) for field in fields(found)}
+        return Recollection(**values, pinned=None if pinned is None else PinnedRecords.of(pinned))
 
 
 def floor(given: float | str | None) -> Floor | None:
@@ -133,7 +153,7 @@ def moment(given: datetime | str | None, name: str) -> datetime | None:
 
 
 class Citation(BaseModel):
-    """A word of the text that the question asks for."""
+    """A word that the question asks for, in the whole text of the item."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -150,7 +170,8 @@ class WhyRecalled(BaseModel):
     matched_words: list[str] = Field(description="Words that it shares with the question, stemmed")
     rank_by_words: int | None = Field(description="Rank in keyword search, from 1; null if not found by it")
     rank_by_meaning: int | None = Field(description="Rank in semantic search")
-    citations: list[Citation] = Field(description="Where these words stand in `text`")
+    citations: list[Citation] = Field(description="Where these words stand in the whole text of the item")
+    cited_words: list[str] = Field(description="The same words, as they are written there")
 
 
 class RecalledMemory(BaseModel):
@@ -187,8 +208,11 @@ class Recalled(BaseModel):
     )
     pending: int = Field(description="Passages of the user, or of the namespace, that are not embedded yet")
     degraded: str | None = Field(description="Why only keyword search was used; null if semantic search ran")
+    pinned: PinnedRecords | None = Field(
+        None, description="The pinned memories of the scope; only with `include_pinned`", exclude_if=not_
+    )
 
     @classmethod
-    def of(cls, found: Recollection) -> Self:
+    def of(cls, found: recall.Recollection) -> Self:
         """What a recall found, in the fields of the answer."""
         return cls.model_validate(found)

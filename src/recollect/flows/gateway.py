@@ -13,6 +13,7 @@ from recollect.flows.access import User
 from recollect.flows.chat_ids import CHAT, mark
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
+from recollect.flows.long_term.pinned import Pinned, PinnedMemories
 from recollect.flows.remember import Remember, Turn
 from recollect.flows.results import Results
 from recollect.flows.search.recall import Memory, Recall
@@ -22,6 +23,7 @@ from recollect.memory.changes import Change, Changes, Event
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
+from recollect.memory.memories import MemoryScope
 from recollect.memory.resources import MAX_URI_CHARACTERS, Resource, Resources
 from recollect.memory.sessions import SessionOwner, Sessions
 from recollect.storage.database import Database
@@ -127,6 +129,7 @@ class Gateway:
         passage_writer: PassageWriter,
         remember: Remember,
         recall: Recall,
+        pinned: PinnedMemories,
         indexer: Indexer,
     ) -> None:
         self._database = database
@@ -137,6 +140,7 @@ class Gateway:
         self._passage_writer = passage_writer
         self._remember = remember
         self._recall = recall
+        self._pinned = pinned
         self._indexer = indexer
 
     async def search(
@@ -185,6 +189,12 @@ class Gateway:
         ]
         degraded = next((each.degraded for each in recollections if each.degraded is not None), None)
         return Results(shown, degraded)
+
+    async def pinned(self, owner: Owner, as_of: datetime | None = None) -> Pinned:
+        """The user's pinned memories for a prompt. Like all long-term memories, they are of the default project."""
+        if owner.realm:
+            return Pinned([], 0, 0)
+        return await self._pinned.of(owner.namespace, MemoryScope(user_id=owner.user_id), as_of=as_of)
 
     async def add(self, owner: Owner, session_id: str, messages: Sequence[Said]) -> Added:
         """Append messages to a chat, all or none; those that it has already are left out."""

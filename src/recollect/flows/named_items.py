@@ -55,28 +55,32 @@ class NamedItems:
                 raise Invalid(f"Unknown source {shown}: store it before what is made from it")
         return list(dict.fromkeys(str(found[target].target) for target in targets))
 
-    async def found(self, db: Statements, targets: Sequence[Target]) -> dict[Target, NamedItem]:
-        """Those of some items that are there, by the name they were asked by."""
+    async def found(
+        self, db: Statements, targets: Sequence[Target], most: int = MAX_SHOWN_CHARACTERS
+    ) -> dict[Target, NamedItem]:
+        """Those of some items that are there, by the name they were asked by; so many characters of each text."""
         found: dict[Target, NamedItem] = {}
         for kind in dict.fromkeys(target.kind for target in targets):
             if kind in registry.named():
                 of_kind = [target for target in targets if target.kind == kind]
-                found |= await self._of_kind(db, kind, of_kind)
+                found |= await self._of_kind(db, kind, of_kind, most)
         return found
 
-    async def _of_kind(self, db: Statements, kind: str, targets: Sequence[Target]) -> dict[Target, NamedItem]:
+    async def _of_kind(
+        self, db: Statements, kind: str, targets: Sequence[Target], most: int
+    ) -> dict[Target, NamedItem]:
         if kind == _MESSAGE:
-            return await self._messages(db, targets)
+            return await self._messages(db, targets, most)
         parse = registry.items()[kind].id.parse
         ids = {target: parsed for target in targets if (parsed := parse(target.id)) is not None}
         if kind == MEMORY:
             stored = await self._capabilities.memories.find(db, list(ids.values()))
-            items = {str(memory.id): _of_memory(memory) for memory in stored.values()}
+            items = {str(memory.id): _of_memory(memory, most) for memory in stored.values()}
         else:
-            items = await self._others(db, kind, ids)
+            items = await self._others(db, kind, ids, most)
         return {target: items[str(item_id)] for target, item_id in ids.items() if str(item_id) in items}
 
-    async def _messages(self, db: Statements, targets: Sequence[Target]) -> dict[Target, NamedItem]:
+    async def _messages(self, db: Statements, targets: Sequence[Target], most: int) -> dict[Target, NamedItem]:
         """A message goes by its UUID and, in the cognitive contract, by a number."""
         ids = {target: parsed for target in targets if (parsed := as_uuid(target.id)) is not None}
         numbers = {target: number for target in targets if (number := as_number(target.id)) is not None}
@@ -87,7 +91,7 @@ class NamedItems:
         return {
             target: NamedItem(
                 Target(_MESSAGE, str(message.id)),
-                message.content[:MAX_SHOWN_CHARACTERS],
+                message.content[:most],
                 message.created_at,
                 message.speaker or message.role,
                 message=message,
@@ -95,11 +99,11 @@ class NamedItems:
             for target, message in found.items()
         }
 
-    async def _others(self, db: Statements, kind: str, ids: dict[Target, Any]) -> dict[str, NamedItem]:
+    async def _others(self, db: Statements, kind: str, ids: dict[Target, Any], most: int) -> dict[str, NamedItem]:
         """What the feed shows of a kind says enough."""
         record = registry.named()[kind].record
         names = [str(item_id) for item_id in ids.values()]
-        rows = await self._capabilities.records.dated(db, record, names, MAX_SHOWN_CHARACTERS)
+        rows = await self._capabilities.records.dated(db, record, names, most)
         return {
             item_id: NamedItem(
                 Target(kind, item_id),
@@ -119,10 +123,10 @@ def one_item(name: str) -> Target:
     return target
 
 
-def _of_memory(memory: StoredMemory) -> NamedItem:
+def _of_memory(memory: StoredMemory, most: int) -> NamedItem:
     return NamedItem(
         Target(MEMORY, str(memory.id)),
-        memory.text[:MAX_SHOWN_CHARACTERS],
+        memory.text[:most],
         memory.created_at,
         # What an imported memory names as its source need not be a name.
         sources=tuple(Target(*name.partition(":")[::2]) for name in memory.sources),

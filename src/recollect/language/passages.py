@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from recollect.language.detection import detect
@@ -30,6 +31,17 @@ class _Unit(NamedTuple):
 
     text: str
     tokens: int
+    start: int
+    end: int
+    """Where it lies in the whole text, of which it may leave out white space."""
+
+
+class _Placed(NamedTuple):
+    """A passage, and where it lies in the whole text, with white space around it."""
+
+    passage: str
+    start: int
+    end: int
 
 
 def cut(text: str) -> list[str]:
@@ -42,22 +54,34 @@ def cutting(text: str) -> Iterator[str | None]:
 
     So however long the text and whatever it is made of, no one waits long for the next one.
     """
+    return (None if placed is None else placed.passage for placed in _placed(text))
+
+
+def bounds(text: str, number: int) -> tuple[int, int] | None:
+    """Where a passage of a text lies in it, by its number from 0, with white space around it; None if it has fewer."""
+    passages = (placed for placed in _placed(text) if placed is not None)
+    placed = next(islice(passages, number, None), None)
+    return None if placed is None else (placed.start, placed.end)
+
+
+def _placed(text: str) -> Iterator[_Placed | None]:
     if not text or text.isspace():
         return
     # The cheap answer for most messages, without a look at language or sentences: a token has at least one character.
     is_tiny = len(text) < PASSAGE_TOKENS and text.isascii()
     if is_tiny or (len(text) <= _SHORT_CHARACTERS and estimate_tokens(text, english=False) <= WHOLE_TOKENS):
-        yield text
+        yield _Placed(text, 0, len(text))
         return
     english = detect(text[:_SAMPLE_CHARACTERS]) in _MEASURED_AS_ENGLISH
     units: Iterable[_Unit | None] = _units(text, english)
     if len(text) <= WHOLE_TOKENS * MOST_CHARACTERS:
         units = list(units)
         if sum(unit.tokens for unit in units if unit) <= WHOLE_TOKENS:
-            yield text
+            yield _Placed(text, 0, len(text))
             return
     for group in _grouped(units):
-        yield None if group is None else "".join(unit.text for unit in group).strip() or None
+        passage = "" if group is None else "".join(unit.text for unit in group).strip()
+        yield _Placed(passage, group[0].start, group[-1].end) if group and passage else None
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -83,22 +107,26 @@ def _stretches(text: str) -> Iterator[str | None]:
 
 
 def _units(text: str, english: bool) -> Iterator[_Unit | None]:
+    start = end = 0
     for sentence in _stretches(text):
         if sentence is None:
             yield None
             continue
+        start, end = end, end + len(sentence)
         if sentence.isspace():
-            yield _Unit(sentence[:MOST_CHARACTERS], 1)
+            yield _Unit(sentence[:MOST_CHARACTERS], 1, start, end)
             continue
         if len(sentence) <= PASSAGE_TOKENS * MOST_CHARACTERS:
             tokens = estimate_tokens(sentence, english=english)
             if tokens <= PASSAGE_TOKENS:
-                yield _Unit(sentence, tokens)
+                yield _Unit(sentence, tokens, start, end)
                 continue
-        found = (match.group() for match in _PIECE.finditer(sentence))
-        pieces = (_Unit(piece, estimate_tokens(piece, english=english)) for piece in found)
+        found = ((match.group(), *match.span()) for match in _PIECE.finditer(sentence))
+        pieces = (_Unit(piece, estimate_tokens(piece, english=english), *span) for piece, *span in found)
         for group in _grouped(pieces, overlap=0):
-            yield _Unit("".join(unit.text for unit in group or ()), sum(unit.tokens for unit in group or ()))
+            if group:
+                joined, tokens = "".join(unit.text for unit in group), sum(unit.tokens for unit in group)
+                yield _Unit(joined, tokens, start + group[0].start, start + group[-1].end)
 
 
 def _grouped(units: Iterable[_Unit | None], overlap: int = OVERLAP_TOKENS) -> Iterator[list[_Unit] | None]:

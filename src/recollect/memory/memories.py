@@ -344,6 +344,7 @@ class Memories:
             slot=slot_of(memory.scope, new.key),
             expires_at=new.expires_at,
             pinned=new.pinned,
+            sources=list(new.sources),
             moment=moment,
         )
         # Versions expire with their memory, so that only the history tells what the time was before.

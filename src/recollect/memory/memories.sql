@@ -186,7 +186,7 @@ limit :limit;
 update memories
 set text = :text, category = :category, metadata = :metadata, identity = coalesce(:identity::bytea, identity),
     origin = coalesce(:identity::bytea, origin), valid_from = :valid_from, valid_until = :valid_until, key = :key,
-    slot = :slot, expires_at = :expires_at, pinned = :pinned, updated_at = :moment, since = :moment
+    slot = :slot, expires_at = :expires_at, pinned = :pinned, sources = :sources, updated_at = :moment, since = :moment
 where namespace = :namespace and id = :id
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
           since, valid_from, valid_until, key, expires_at, pinned, sources;

@@ -30,6 +30,7 @@ async def main() -> None:
     assert (await memory.get_memory(old.id, as_of=old.since)).superseded_by is None
     await memory.update_memory(new.id, pinned=True)
     assert [found.id for found in await memory.list_memories(user_id="ann", pinned=True)] == [new.id]
+    assert [found.id for found in (await memory.pinned_memories(user_id="ann")).memories] == [new.id]
     assert (await memory.undo_memory(old.id)).superseded_by is None
     assert [event.event for event in await memory.memory_history(old.id)] == ["create", "supersede", "undo"]
     assert (await memory.delete_memory(old.id, restore=True)).restored == [new.id]

@@ -47,6 +47,7 @@ async def main() -> None:
         assert (await call("get_memory", id=old["id"]))["superseded_by"] == new["id"]
         assert await call("update_memory", id=new["id"], pinned=True)
         assert await call("list_memories", user_id="ann", as_of=new["since"])
+        assert (await call("pinned_memories", user_id="ann"))["memories"]
         assert await call("undo_memory", id=old["id"])
         assert await call("memory_history", id=old["id"])
         assert await call("delete_memory", id=old["id"], restore=True)

@@ -28,6 +28,7 @@ added = ask("POST", "/ltm/memories", told)
 MEMORY = {"memory_id": str(added["id"])}
 assert ask("POST", "/ltm/memories/search", {"query": "colours of the screen", "user_id": "a-program"})
 assert ask("GET", "/ltm/memories")
+assert client.get("/ltm/memories/pinned", params={"user_id": "a-program"}).json()["omitted"] == 0
 assert ask("GET", "/ltm/memories/{memory_id}", **MEMORY)
 assert ask("PUT", "/ltm/memories/{memory_id}", {"data": "Prefers light mode."}, **MEMORY)
 assert ask("PATCH", "/ltm/memories/{memory_id}", {"category": "fact"}, **MEMORY)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import httpx
 
@@ -20,8 +20,9 @@ MAX_ANSWER_BYTES = 2 * 1024 * 1024
 UNAUTHORIZED = 401
 _NOT_JSON = object()
 
-# Recollect's own. A header, since another gateway may refuse a body with a field that the contract does not have.
+# Recollect's own. Headers, since another gateway may refuse a body with a field that the contract does not have.
 FLOOR_HEADER = "X-Recollect-Min-Relevance"
+PINNED_HEADER = "X-Recollect-Include-Pinned"
 
 
 class GatewayError(Exception):
@@ -40,6 +41,13 @@ class _TooLarge(Exception):
     """The answer was given up after the limit."""
 
 
+class Answer(NamedTuple):
+    """What a search brought, as the gateway sent it: untrusted, and of any shape. Few gateways know pinned memories."""
+
+    results: list[Any]
+    pinned: list[Any]
+
+
 class GatewayClient:
     """Speaks for one user of one gateway. Retrying an add could store a turn twice, so nothing is retried."""
 
@@ -55,8 +63,8 @@ class GatewayClient:
             transport=transport or httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0)),
         )
 
-    async def search(self, conversation_id: str, query: str) -> list[Any]:
-        """The results as the gateway sent them: untrusted, and of any shape."""
+    async def search(self, conversation_id: str, query: str) -> Answer:
+        """What the gateway knows about a query, and what its user has pinned."""
         answer = await self._call(
             "search",
             {
@@ -69,7 +77,8 @@ class GatewayClient:
         results = answer.get("results")
         if not isinstance(results, list):
             raise GatewayError("search", "invalid_response")
-        return results
+        pinned = answer.get("pinned")
+        return Answer(results, pinned if isinstance(pinned, list) else [])
 
     async def add(self, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
         """Give the gateway the messages of a turn."""
@@ -116,6 +125,7 @@ class GatewayClient:
         if operation == "search":
             floor = self._config.min_relevance
             headers[FLOOR_HEADER] = "default" if floor is None else str(floor)
+            headers[PINNED_HEADER] = "true"
         async with self._http.stream(
             "POST",
             f"/memories/{operation}",

@@ -61,14 +61,17 @@ class MemoryGatewayService:
             found = await self._client.search(session_id, prompt)
         except GatewayError as problem:
             return RecallOutcome((), AuditEvent("memory_gateway_recall_failed", _failure(problem)))
-        usable = [result for entry in found if (result := reduced(entry, self._config.user_key))][: self._config.top_k]
-        made = reference(usable)
+        key = self._config.user_key
+        usable = [result for entry in found.results if (result := reduced(entry, key))][: self._config.top_k]
+        made = reference(usable, [memory for entry in found.pinned if (memory := reduced(entry, key))])
         payload = {
             "scopes": list(self._config.scope),
             "result_count": made.shown if made else 0,
-            "received_count": len(found),
+            "received_count": len(found.results),
             "shortened_count": made.shortened if made else 0,
         }
+        if found.pinned:
+            payload["pinned_count"] = made.pinned if made else 0
         messages = (ReferenceMessage(made.text),) if made else ()
         return RecallOutcome(messages, AuditEvent("memory_gateway_recall_succeeded", payload))
 

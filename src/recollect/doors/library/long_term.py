@@ -9,8 +9,17 @@ from recollect import checks
 from recollect.doors import memories
 from recollect.doors.library import spans
 from recollect.doors.library.opened import Opened, call
-from recollect.doors.memories import AddedMemory, DeletedMemory, MemoryEvent, MemoryRecord, id_of, values_of
+from recollect.doors.memories import (
+    AddedMemory,
+    DeletedMemory,
+    MemoryEvent,
+    MemoryRecord,
+    PinnedRecords,
+    id_of,
+    values_of,
+)
 from recollect.flows.long_term.memory_requests import Chosen, Options
+from recollect.flows.long_term.pinned import PINNED_TOKENS
 from recollect.memory.memories import MemoryScope, Place
 
 
@@ -141,6 +150,27 @@ class LongTermMethods(Opened):
             page = await engine.memories.newest(self._scope(engine), scope, limit, behind, chosen)
             spans.annotate(span, {"result_count": len(page.memories)})
             return list(map(MemoryRecord.of, page.memories))
+
+    async def pinned_memories(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: UUID | str | None = None,
+        token_budget: int = PINNED_TOKENS,
+        as_of: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> PinnedRecords:
+        """What belongs into every prompt of a scope: its pinned memories, newest first, within a budget of tokens.
+
+        Those that are not true in the world at `valid_at` (`as_of`, or else now, by default) are left out.
+        """
+        with call("pinned_memories") as span:
+            scope = _scope(user_id, agent_id, session_id)
+            engine = await self._engine()
+            pinned = await engine.pinned.of(self._scope(engine), scope, token_budget, as_of=as_of, valid_at=valid_at)
+            spans.annotate(span, {"result_count": len(pinned.memories)})
+            return PinnedRecords.of(pinned)
 
     async def get_memory(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> MemoryRecord:
         """One memory, also a superseded one; with `as_of`, as it was then. Raises NotFound where there is none."""

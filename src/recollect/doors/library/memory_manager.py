@@ -15,13 +15,12 @@ from recollect.doors.library.long_term import LongTermMethods
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
 from recollect.doors.library.opened import call, storage_failures
 from recollect.doors.lineage import ItemLineage
-from recollect.doors.recalls import Asked
+from recollect.doors.recalls import Asked, Recollection
 from recollect.errors import Invalid
 from recollect.flows.feed import DEFAULT_LIMIT
 from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.kinds.target import SESSION, USER, Target
 from recollect.flows.remember import ANONYMOUS, Turn
-from recollect.flows.search.recall import Recollection
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
 from recollect.steps import in_steps
@@ -250,6 +249,7 @@ class MemoryManager(LongTermMethods):
         top_k: int = 10,
         token_budget: int | None = None,
         explain: bool = False,
+        include_pinned: bool = False,
         now: datetime | None = None,
         half_life_days: float | None = None,
     ) -> Recollection:
@@ -257,7 +257,8 @@ class MemoryManager(LongTermMethods):
 
         `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
         anything is left. "Yesterday" in the question counts from `now`. With `half_life_days`, scores halve each time
-        an item gets so many days older, except those of pinned memories.
+        an item gets so many days older, except those of pinned memories. With `include_pinned`, `pinned` has the
+        pinned memories of the user, agent or session; they take half of `token_budget` at most.
         """
         with call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
@@ -279,6 +280,7 @@ class MemoryManager(LongTermMethods):
                 top_k=top_k,
                 token_budget=token_budget,
                 explain=explain,
+                include_pinned=include_pinned,
                 now=now,
                 half_life_days=half_life_days,
             )

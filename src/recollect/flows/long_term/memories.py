@@ -110,7 +110,7 @@ class LongTermMemory:
         options = (options or Options()).checked()
         sources = await self._named_items.required(namespace, options.sources)
         replaced = await self._named(namespace, scope, options.supersedes)
-        more = More(metadata or {}, options.details(), replaced)
+        more = More(metadata or {}, options.details(), replaced, sources)
         origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, more):
             return known

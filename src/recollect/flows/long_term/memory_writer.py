@@ -11,7 +11,7 @@ from recollect import checks
 from recollect.errors import Conflict
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
-from recollect.flows.long_term.memory_requests import check_validity
+from recollect.flows.long_term.memory_requests import MAX_SOURCES, check_validity
 from recollect.memory.changes import Change
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.memories import Draft, Memories, StoredMemory
@@ -34,6 +34,7 @@ class More:
     metadata: Mapping[str, Any]
     details: Mapping[str, Any]
     replaced: Sequence[Replaced]
+    sources: Sequence[str] = ()
 
     def is_part_of(self, memory: StoredMemory) -> bool:
         """Whether a memory has all of it already."""
@@ -42,13 +43,15 @@ class More:
             all(memory.metadata.get(name, absent) == value for name, value in self.metadata.items())
             and all(getattr(memory, name) == value for name, value in self.details.items())
             and all(each.id == memory.id for each in self.replaced)
+            and (set(self.sources) <= set(memory.sources) or len(memory.sources) >= MAX_SOURCES)
         )
 
     def merged_into(self, memory: StoredMemory) -> StoredMemory:
         """The memory with all of it."""
         metadata = {**memory.metadata, **self.metadata}
         checks.metadata(metadata)
-        merged = replace(memory, metadata=metadata, **self.details)
+        sources = tuple(dict.fromkeys([*memory.sources, *self.sources]))[: max(MAX_SOURCES, len(memory.sources))]
+        merged = replace(memory, metadata=metadata, sources=sources, **self.details)
         check_validity(merged.valid_from, merged.valid_until)
         return merged
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
 from uuid import UUID
 
 from recollect import checks, tasks, telemetry
@@ -15,6 +14,7 @@ from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.search import ranking, relevance
+from recollect.flows.search.citations import Citation, Citations, Cited
 from recollect.flows.search.nomination import Nominated, Nomination
 from recollect.flows.search.ranking import Parts, QuestionTraits, Ranked
 from recollect.flows.search.relevance import Floor
@@ -32,13 +32,6 @@ MAX_TOP_K = 1000
 MAX_HALF_LIFE_DAYS = 36_500
 
 
-class Citation(NamedTuple):
-    """A word of a text that the question asks for: its first character, and the one behind its last."""
-
-    start: int
-    end: int
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
@@ -48,7 +41,9 @@ class Explanation:
     rank_by_words: int | None
     rank_by_meaning: int | None
     citations: tuple[Citation, ...] = ()
-    """Where the words that it shares stand in its text."""
+    """Where the words that it shares stand in the whole text of the item that it is a passage of."""
+    cited_words: tuple[str, ...] = ()
+    """These words, as they are written there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +119,14 @@ class Recall:
         search: Search,
         nomination: Nomination,
         namespace_models: NamespaceModels,
+        citations: Citations,
         memories: Memories,
     ) -> None:
         self._database = database
         self._search = search
         self._nomination = nomination
         self._namespace_models = namespace_models
+        self._citations = citations
         self._memories = memories
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
@@ -255,9 +252,16 @@ class Recall:
         if wanted.half_life_days is not None:
             ranked = ranking.decayed(ranked, wanted.half_life_days, asked.traits.now, pinned)
         folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
+        cited: dict[int, Cited] = {}
+        if wanted.explain:
+            terms = {variant for term in asked.terms for variant in term.variants}
+            cited = await self._citations.of(namespace, [item.best for item, _ in folded], terms, scope.as_of)
         memories = [
             _memory(
-                item, judged.items[item.best.id], repeats, _explanation(item, asked, found) if wanted.explain else None
+                item,
+                judged.items[item.best.id],
+                repeats,
+                _explanation(item, asked, found, cited[item.best.id]) if wanted.explain else None,
             )
             for item, repeats in folded
         ]
@@ -341,15 +345,15 @@ def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
     return kept
 
 
-def _explanation(item: Ranked, asked: _Question, found: Nominated) -> Explanation:
+def _explanation(item: Ranked, asked: _Question, found: Nominated, cited: Cited) -> Explanation:
     own = set(words.document_terms(item.best.text))
-    wanted = {variant for term in asked.terms for variant in term.variants}
     return Explanation(
         parts=ranking.parts(item, asked.traits),
         matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
         rank_by_words=_rank(item.best, found.by_words),
         rank_by_meaning=_rank(item.best, found.by_meaning),
-        citations=tuple(Citation(*place) for place in words.places(item.best.text, wanted)),
+        citations=cited.citations,
+        cited_words=cited.words,
     )
 
 

@@ -106,7 +106,7 @@ def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
 
 def _highlighted(line: str, memory: Memory) -> list[str | Styled]:
     """The words that the question asks for, in bold."""
-    cited = {memory.text[start:end] for start, end in (memory.explanation.citations if memory.explanation else ())}
+    cited = set(memory.explanation.cited_words if memory.explanation else ())
     if not cited:
         return [line]
     # The longest first: one word may be the beginning of another.

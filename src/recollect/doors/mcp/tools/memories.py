@@ -12,10 +12,11 @@ from recollect.doors.caller import Caller
 from recollect.doors.mcp.errors import as_text
 from recollect.doors.mcp.schema import WHOLE, AsOf, Moment
 from recollect.doors.mcp.tool import ADDS, DELETES, MERGES, READS, Tools
-from recollect.doors.memories import IF_SET, DeletedMemory, MemoryEvent, MemoryRecord
+from recollect.doors.memories import IF_SET, DeletedMemory, MemoryEvent, MemoryRecord, PinnedRecords
 from recollect.flows.long_term.memories import MAX_LISTED
 from recollect.flows.long_term.memory_requests import MAX_SOURCES, MAX_SUPERSEDED, Chosen, Options
 from recollect.flows.long_term.memory_results import What, Written
+from recollect.flows.long_term.pinned import PINNED_TOKENS
 from recollect.memory.memories import MemoryScope
 
 TOOLS = Tools(as_text)
@@ -156,6 +157,20 @@ async def list_memories(
     scope = MemoryScope(user_id, agent_id, session_id)
     page = await caller.engine.memories.newest(caller.namespace, scope, limit, chosen=chosen)
     return list(map(MemoryRecord.of, page.memories))
+
+
+@TOOLS.tool("Pinned memories", READS)
+async def pinned_memories(
+    caller: Caller,
+    user_id: Annotated[Name | None, Field(description="Pinned for this user; at least one of three ids")] = None,
+    agent_id: Name | None = None,
+    session_id: Name | None = None,
+    token_budget: Annotated[int, Field(ge=1, lt=2**31), WHOLE] = PINNED_TOKENS,
+    as_of: AsOf = None,
+) -> PinnedRecords:
+    """Return the pinned memories, which belong into every prompt, newest first, within a token budget."""
+    scope = MemoryScope(user_id, agent_id, session_id)
+    return PinnedRecords.of(await caller.engine.pinned.of(caller.namespace, scope, token_budget, as_of=as_of))
 
 
 @TOOLS.tool("Get memory", READS)

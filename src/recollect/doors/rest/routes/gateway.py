@@ -56,6 +56,7 @@ class Identified(Body):
 
 
 MAX_SCOPES = 10
+INCLUDE_PINNED = "Add the user's pinned memories in `pinned`, whatever the scopes are"
 
 
 class GatewaySearch(Identified):
@@ -79,6 +80,7 @@ class GatewaySearch(Identified):
     top_k: int = Field(gateway.DEFAULT_TOP_K, ge=1, le=gateway.MAX_TOP_K, description="Maximum number of results")
     min_relevance: Floor | None = Field(None, description=FLOOR)
     as_of: Moment | None = Field(None, description=AS_OF)
+    include_pinned: bool = Field(False, description=INCLUDE_PINNED)
 
 
 class GatewayResult(BaseModel):
@@ -119,10 +121,20 @@ class GatewayResult(BaseModel):
         )
 
 
+class GatewayPinned(BaseModel):
+    """A memory that the user has pinned."""
+
+    id: str
+    text: str
+
+
 class GatewayResults(BaseModel):
     """The results, best match first."""
 
     results: list[GatewayResult]
+    pinned: list[GatewayPinned] | None = Field(
+        None, description="Newest first, within a token budget; only if asked for", exclude_if=lambda it: it is None
+    )
 
 
 class SaidMessage(Body):
@@ -207,6 +219,10 @@ async def search_user_memories(
         str | None,
         Header(alias="X-Recollect-Min-Relevance", description="The field `min_relevance`, for clients of any gateway"),
     ] = None,
+    include_pinned: Annotated[
+        bool,
+        Header(alias="X-Recollect-Include-Pinned", description="The field `include_pinned`, for the same clients"),
+    ] = False,
 ) -> GatewayResults:
     """Search one or more scopes of a user's memory by semantic and keyword search combined."""
     caller = calling(request)
@@ -223,7 +239,11 @@ async def search_user_memories(
     )
     degraded.tell(response, found.degraded)
     answered.tell(response, found, least)
-    return GatewayResults(results=[GatewayResult.of(each, owner) for each in found])
+    pinned = None
+    if body.include_pinned or include_pinned:
+        kept = await caller.engine.gateway.pinned(owner, body.as_of)
+        pinned = [GatewayPinned(id=str(memory.id), text=memory.text) for memory in kept.memories]
+    return GatewayResults(results=[GatewayResult.of(each, owner) for each in found], pinned=pinned)
 
 
 @router.post("/memories/add", responses=responses(409), openapi_extra=WITHOUT_KEY)

@@ -31,6 +31,7 @@ SOME_ITEMS: Final[JsonDict] = {"minItems": 1}
 FLOOR = f'Only results with at least this relevance, from 0 to 1; "{relevance.DEFAULT}" for the recommended floor'
 
 AS_OF = "Answer as this memory would have answered at this moment in the past"
+INCLUDE_PINNED = "Add the pinned memories of the user, agent or session in `pinned`, beside the results"
 VALID_AT = "Only what is true in the world at this time, where `valid_from` or `valid_until` is set"
 
 HALF_LIFE = (
@@ -81,6 +82,7 @@ class RecallRequest(Body):
         None, description="Maximum total number of tokens in all texts", json_schema_extra={"minimum": 1}
     )
     explain: bool = Field(False, description="Add how each score came about")
+    include_pinned: bool = Field(False, description=INCLUDE_PINNED)
     now: MomentText | None = Field(
         None, description='What "yesterday" in the question counts from; the present if omitted'
     )

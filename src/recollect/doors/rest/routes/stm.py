@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from recollect import checks
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors.memories import PinnedRecords
 from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
@@ -144,6 +146,9 @@ class ContextWindow(BaseModel):
     messages: list[BufferedMessage]
     strategy: Strategy = Field(description="The strategy that was applied")
     total_tokens: int = Field(description="Estimated tokens of the messages", examples=[1234])
+    pinned: PinnedRecords | None = Field(
+        None, description="Pinned memories, to put before the messages; only with `include_pinned`", exclude_if=not_
+    )
 
 
 class DeletedSession(BaseModel):
@@ -204,7 +209,14 @@ async def get_messages(
 
 
 @router.get("/{session_id}/context", summary="Get the context window")
-async def get_context(request: Request, session_id: SessionId, as_of: AsOf = None) -> ContextWindow:
+async def get_context(
+    request: Request,
+    session_id: SessionId,
+    as_of: AsOf = None,
+    include_pinned: Annotated[
+        bool, Query(description="Add the pinned memories of the session and of its user in `pinned`")
+    ] = False,
+) -> ContextWindow:
     """Get the context window for a session: the active strategy is applied.
 
     `sliding_window` returns the last messages. With `token_threshold` a buffer over its threshold is compacted until it
@@ -214,11 +226,15 @@ async def get_context(request: Request, session_id: SessionId, as_of: AsOf = Non
     """
     caller = calling(request)
     context = await caller.engine.windows.context(caller.namespace, session_id, as_of)
+    pinned = None
+    if include_pinned:
+        pinned = PinnedRecords.of(await caller.engine.pinned.of_session(caller.namespace, session_id, as_of))
     return ContextWindow(
         session_id=session_id,
         messages=[BufferedMessage.of(message) for message in context.messages],
         strategy=context.strategy,
         total_tokens=context.total_tokens,
+        pinned=pinned,
     )
 
 
