@@ -318,6 +318,6 @@ NO_SEARCH = {
     *("compress_to_l2_insight", "store_episode"),
     *("graph_add_node", "graph_add_edge", "graph_query_neighbors", "graph_find_path"),
     *("add_memory", "update_memory", "undo_memory", "delete_memory"),
-    *("list_memories", "get_memory", "memory_history"),
+    *("list_memories", "pinned_memories", "get_memory", "memory_history"),
     *("add_golden_query", "list_golden_queries", "remove_golden_query", "accept_judgements"),
 }

@@ -329,3 +329,27 @@ def test_a_text_of_nobody_has_no_options_of_memories(doors: Doors) -> None:
     command = doors.command("remember", "The ferry leaves at nine.", "--key", "ferry", "--pinned")
     assert (command.returncode, command.stdout) == (2, "")
     assert "--key, --pinned: only a memory of a user has this. Name the user with --user." in command.stderr
+
+
+def test_what_is_pinned_is_the_same_at_every_door(doors: Doors) -> None:
+    first = doors.mcp.ok("add_memory", text="Uma is allergic to nuts.", user_id="uma", pinned=True)
+    doors.cli("remember", "Uma rows.", "--user", "uma")
+    second = doors.run(doors.memory.add_memory("Uma is deaf in one ear.", user_id="uma", pinned=True))
+    cases: list[tuple[dict[str, Any], list[str], int]] = [
+        ({}, [str(second.id), first["id"]], 0),
+        ({"token_budget": 1}, [], 2),
+        ({"as_of": first["since"]}, [first["id"]], 0),
+    ]
+    for options, ids, omitted in cases:
+        answer = doors.http.get("/ltm/memories/pinned", params={"user_id": "uma"} | options).raise_for_status().json()
+        assert ([each["id"] for each in answer["results"]], answer["omitted"]) == (ids, omitted)
+        for mcp in doors.mcps:
+            shown = mcp.ok("pinned_memories", user_id="uma", **options)
+            assert ([each["id"] for each in shown["memories"]], shown["omitted"]) == (ids, omitted)
+        then = {"as_of": datetime.fromisoformat(options["as_of"])} if "as_of" in options else options
+        found = doors.run(doors.memory.pinned_memories(user_id="uma", **then))
+        assert ([str(each.id) for each in found.memories], found.omitted) == (ids, omitted)
+    refused = doors.http.get("/ltm/memories/pinned")
+    assert refused.status_code == 422
+    assert "At least one of user_id, agent_id, or session_id" in refused.text
+    assert "At least one of user_id" in doors.mcp.refused("pinned_memories")

@@ -150,6 +150,8 @@ async def check_that_no_memory_is_seen(stranger: Client, ids: dict[str, Any]) ->
     now = datetime.now(UTC).isoformat()
     for filters in ({}, {"user_id": WORD}, {"key": WORD}, {"as_of": now}, {"valid_at": now}):
         assert (await call(stranger, "list_memories", **filters))["result"] == []
+    pinned = await call(stranger, "pinned_memories", user_id=WORD)
+    assert pinned == {"memories": [], "omitted": 0}
     for each in (ids["memory"], ids["old memory"]):
         assert "Unknown memory" in await refused(stranger, "update_memory", id=each, text="mine now")
         assert "Unknown memory" in await refused(stranger, "undo_memory", id=each)
