@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import Server, cost
-from benchmarks.report import Report, percentiles
+from benchmarks.report import Report, percentiles, spread
 from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
@@ -145,6 +145,7 @@ async def latency(report: Report, engine: Engine) -> None:
     await fill(engine, "shared", OWNERS | crowd)
     for owner, bar in zip(OWNERS, ("40 ms", "50 ms", "120 ms"), strict=True):
         await measure(report, engine, "shared", owner, f"{owner[6:]} passages among {TOTAL:,}", f"p95 <= {bar}")
+    await in_time(report, engine, "shared", "owner-10k")
     await build_indexes(report, engine)
     await measure(report, engine, "shared", "owner-100k", "100k passages with an index of their own", "p95 <= 120 ms")
     await recall_under_load(report, engine)
@@ -175,6 +176,31 @@ async def measure(report: Report, engine: Engine, namespace: str, owner: str, wh
         leg50, leg95 = await percentiles(await leg(engine, namespace, owner), QUESTIONS)
         parts.append(f"raw {name} leg p50 {leg50:.1f} p95 {leg95:.1f} ms")
     report.add(f"  of which, {what}", ", ".join(parts))
+
+
+async def in_time(report: Report, engine: Engine, namespace: str, owner: str) -> None:
+    """Recall as of a moment against recall without one, in turn, so that both see the same load."""
+    last = datetime.now(UTC)
+    ways = {
+        "without": lambda: Scope(owner=owner),
+        "now": lambda: Scope(owner=owner, as_of=last),
+        "at random moments": lambda: Scope(owner=owner, as_of=BEGINNING + timedelta(minutes=_chance.randrange(TOTAL))),
+    }
+    took: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(QUESTIONS * ROUNDS):
+        for way, scope in ways.items():
+            asked, within = question(), scope()
+            began = time.perf_counter()
+            await engine.recall.recall(namespace, asked, within)
+            took[way].append((time.perf_counter() - began) * 1000)
+    plain50, plain95 = spread(took.pop("without"))
+    for way, times in took.items():
+        p50, p95 = spread(times)
+        report.add(
+            f"recall with as_of {way}, ratio to recall without it, {owner[6:]} passages among {TOTAL:,}",
+            f"p50 {p50 / plain50:.2f}, p95 {p95 / plain95:.2f} ({plain50:.1f} and {plain95:.1f} ms without)",
+            "<= 1.3",
+        )
 
 
 async def by_words(engine: Engine, namespace: str, owner: str) -> Callable[[], Awaitable[Any]]:

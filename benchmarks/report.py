@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -48,5 +48,10 @@ async def percentiles(call: Callable[[], Awaitable[object]], count: int) -> tupl
         started = time.perf_counter()
         await call()
         times.append((time.perf_counter() - started) * 1000)
+    return spread(times)
+
+
+def spread(times: Sequence[float]) -> tuple[float, float]:
+    """The p50 and p95 of some times."""
     cuts = statistics.quantiles(times, n=20)
     return cuts[9], cuts[18]

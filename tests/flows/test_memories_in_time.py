@@ -4,6 +4,7 @@ At the end the same is asked of random histories: `python -m tests.oracle` runs 
 """
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Literal
@@ -18,9 +19,11 @@ from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.flows.long_term.memory_results import Added
+from recollect.flows.long_term.memory_writer import MemoryWriter
 from recollect.inference.embedding.embedder import as_text
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import MemoryScope, StoredMemory
+from recollect.storage.database import Transaction
 from recollect.storage.sql import Query
 from tests.oracle.histories import PASS, History
 
@@ -98,6 +101,13 @@ async def now(engine: Engine, namespace: str, memory: StoredMemory) -> StoredMem
 async def rows(engine: Engine, namespace: str) -> tuple[int, ...]:
     async with engine.database.reading(namespace) as db:
         return tuple([(await db.one(query))[0] for query in ROWS.values()])
+
+
+async def waits_for(tx: Transaction, task: asyncio.Task[Any]) -> None:
+    """Return when a task waits for a lock of this transaction, or has ended without."""
+    async with asyncio.timeout(60):
+        while not task.done() and not (await tx.one(IN_THE_WAY))[0]:
+            await asyncio.sleep(0.02)
 
 
 async def let_pass(engine: Engine, namespace: str, moment: datetime) -> None:
@@ -375,14 +385,32 @@ async def test_a_memory_that_changes_while_it_is_embedded_is_found_once(engine: 
         claims = await passages.claim_some(tx, [passage], 1)
         change = Change(metadata={"mood": "calm"})
         changing = asyncio.create_task(engine.memories.update(namespace, str(memory.id), change))
-        async with asyncio.timeout(60):
-            while not changing.done() and not (await tx.one(IN_THE_WAY))[0]:
-                await asyncio.sleep(0.02)
+        await waits_for(tx, changing)
         vectors = await embedder.embed_documents([claim.text for claim in claims])
         await passages.complete(tx, claims, embedder.model_id, list(map(as_text, vectors)))
     await changing
     found = await engine.memories.search(namespace, "where does Ann live", ANN)
     assert [each.memory.id for each in found] == [memory.id]
+
+
+@pytest.mark.parametrize("how", ["delete", "forget"])
+async def test_a_memory_that_changes_while_it_is_erased_leaves_no_past_version(
+    engine: Engine, namespace: str, how: str
+) -> None:
+    memory = await stored(engine, namespace, "Ann lives in Rome.")
+    writer = MemoryWriter(engine.capabilities.memories, engine.capabilities.passages, engine._passage_writer)
+    prepared = await engine._passage_writer.prepare(namespace, "Ann lives in Oslo.")
+    async with engine.database.transaction(namespace) as tx:
+        held = await engine.capabilities.memories.lock(tx, [memory.id])
+        await writer.change(tx, held[memory.id], replace(memory, text="Ann lives in Oslo."), prepared)
+        erasing = asyncio.create_task(
+            engine.memories.delete(namespace, str(memory.id))
+            if how == "delete"
+            else engine.forget.item(namespace, f"memory:{memory.id}")
+        )
+        await waits_for(tx, erasing)
+    await erasing
+    assert await rows(engine, namespace) == (0, 0, 0)
 
 
 @hypothesis_settings(

@@ -31,6 +31,7 @@ class _Sql(Queries, file="memories.sql"):
     keep_version: Query
     expire_versions: Query
     versions: Query
+    hold: Query
     expired: Query
     change: Query
     supersede: Query
@@ -388,6 +389,10 @@ class Memories:
     async def versions(self, db: Statements, ids: Sequence[UUID]) -> list[str]:
         """The past versions of some memories, as their passages name them."""
         return [past_item(row["memory_id"], row["number"]) for row in await db.all(_Sql.versions, ids=list(ids))]
+
+    async def hold(self, tx: Transaction, ids: Sequence[UUID]) -> None:
+        """Lock memories that are to be removed, so that nobody adds a version meanwhile."""
+        await tx.all(_Sql.hold, ids=list(ids))
 
     async def last_version(self, db: Statements, memory_id: UUID) -> str:
         """The past version of a memory that ended last."""

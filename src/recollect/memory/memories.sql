@@ -174,12 +174,17 @@ select memory_id, number from memory_versions
 where namespace = :namespace and memory_id = any(:ids::uuid[])
 order by memory_id, number;
 
+-- hold
+-- Locks memories, superseded and expired ones too: no version can be added to them until they are gone.
+select id from memories where namespace = :namespace and id = any(:ids::uuid[]) order by id for update;
+
 -- expired
--- Memories whose time is over.
+-- Memories whose time is over, locked. One that somebody changes is left for the next time: it may live longer now.
 select id from memories
 where namespace = :namespace and expires_at <= now()
 order by id
-limit :limit;
+limit :limit
+for update skip locked;
 
 -- change
 -- A memory as it is to be from now on; without another identity, both digests stay.

@@ -113,6 +113,7 @@ async def remove_documents(memory: Capabilities, tx: Transaction, ids: Ids, tall
 
 async def remove_memories(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> Mapping[str, Ids]:
     """Memories, what they were before, and all that ever happened to them."""
+    await memory.memories.hold(tx, ids)
     versions = await memory.memories.versions(tx, ids)
     count, history = await memory.memories.erase(tx, ids)
     tally.add("memories", count)

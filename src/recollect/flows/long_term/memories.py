@@ -287,8 +287,9 @@ class LongTermMemory:
             told = [changes.Change("delete", MEMORY, str(wanted))]
             for memory in held.values():
                 if memory.superseded_by == wanted:
-                    await self._writer.reinstate(tx, memory, restored[memory.id])
+                    back, superseded = await self._writer.reinstate(tx, memory, restored[memory.id])
                     told.append(changes.Change("update", MEMORY, str(memory.id), {"restored": True}))
+                    told += superseding(back, superseded)
             await self._changes.record(tx, told)
         for prepared in restored.values():
             self._passage_writer.committed(namespace, prepared)
