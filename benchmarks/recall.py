@@ -181,7 +181,7 @@ async def measure(report: Report, engine: Engine, namespace: str, owner: str, wh
 async def in_time(report: Report, engine: Engine, namespace: str, owner: str) -> None:
     """Recall as of a moment against recall without one, in turn, so that both see the same load."""
     last = datetime.now(UTC)
-    ways = {
+    ways: dict[str, Callable[[], Scope]] = {
         "without": lambda: Scope(owner=owner),
         "now": lambda: Scope(owner=owner, as_of=last),
         "at random moments": lambda: Scope(owner=owner, as_of=BEGINNING + timedelta(minutes=_chance.randrange(TOTAL))),

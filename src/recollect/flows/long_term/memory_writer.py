@@ -143,7 +143,7 @@ class MemoryWriter:
         return restored, [] if holder is None else [holder.id]
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
-        """Delete memories that this transaction holds for good, with all that they ever said; returns those there were."""
+        """Delete memories that this transaction holds, with all that they ever said; returns those that there were."""
         passages = await self._passages.of_items(tx, PAST_MEMORY, await self._memories.versions(tx, ids))
         removed = [memory_id for memory_id in ids if await self._memories.remove(tx, memory_id, event)]
         passages += await self._passages.of_items(tx, MEMORY, list(map(str, removed)))
