@@ -30,7 +30,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--valid-from", metavar="TIME", help="True in the world from then on, such as 2026-02-14T12:00Z.")
 @click.option("--valid-until", metavar="TIME", help="True in the world until then.")
 @click.option("--expires-at", metavar="TIME", help="Erase it at this time.")
-@click.option("--expires-in", metavar="TIME", help="Erase it after this time: seconds, or such as 12h, 90d or 2w.")
+@click.option("--expires-in", metavar="DURATION", help="Erase it after this long: seconds, or such as 12h, 90d or 2w.")
 @click.option("--pinned", is_flag=True, help="Pin it: `memories list --pinned` lists pinned memories.")
 def remember(text: str, user: str | None, **options: Any) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input.
@@ -110,9 +110,7 @@ def delete_memory(memory_id: str, restore: bool) -> None:
 
 
 @memories.command("prune")
-@click.option(
-    "--older-than", required=True, metavar="AGE", help="Not changed for this long, such as 90d, 12h or 2w. Required."
-)
+@click.option("--older-than", required=True, metavar="AGE", help="Not changed for this long, such as 90d, 12h or 2w.")
 @click.option("--user", help="Only this user's items.")
 @click.option("--category", help="Only this category: semantic, episodic, fact or preference.")
 @click.option("--agent", help="Only this agent's memories.")
@@ -122,8 +120,9 @@ def delete_memory(memory_id: str, restore: bool) -> None:
 def prune_memories(**options: Any) -> None:
     """Permanently delete memories that have not changed for a while, superseded ones included, but never pinned ones.
 
-    A memory that was never changed is as old as when it was said, or else stored. Lists what will be deleted, asks for
-    confirmation, and prints a receipt. Histories stay, without texts. If interrupted, run it again to continue.
+    The age of a memory that was never changed counts from when it was said, or else stored. Counts what will be
+    deleted, asks for confirmation, and prints a receipt. Histories stay, without texts. If interrupted, run it again to
+    continue.
     """
     from recollect.doors.cli.memories.prune import run
 
