@@ -276,6 +276,22 @@ def test_watch_prints_what_there_is_and_what_comes(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
+def test_watch_says_that_a_memory_was_superseded_and_restored(settings: Settings) -> None:
+    keyed = ("remember", "--user", "nils", "--key", "home city")
+    oslo = recollect(*keyed, "Nils lives in Oslo.").stdout.strip()
+    bergen = recollect(*keyed, "Nils lives in Bergen.").stdout.strip()
+    recollect("memories", "undo", oslo)
+    changes = [line for line in recollect("watch", "--once").stdout.splitlines() if "memory:" in line]
+    assert [line[29:].removesuffix("  by cli") for line in changes] == [
+        f"add     memory:{oslo}",
+        f"update  memory:{oslo}  superseded by memory:{bergen}",
+        f"add     memory:{bergen}",
+        f"update  memory:{bergen}  superseded by memory:{oslo}",
+        f"update  memory:{oslo}  restored",
+    ]
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_a_server_that_stops_ends_its_streams_at_once(settings: Settings, namespace: str) -> None:
     process = await asyncio.create_subprocess_exec(
         RECOLLECT,

@@ -41,8 +41,22 @@ def _print(page: Page, as_json: bool) -> None:
 def _print_line(change: Change) -> None:
     by = change.door if change.author is None else f"{one_line(change.author)} ({change.door})"
     head = f"{change.number:>6}  {change.at:%Y-%m-%d %H:%M:%S}  {change.event:<6}  "
-    echo(Styled(head, dim=True), f"{change.kind}:{one_line(change.item_id)}", Styled(f"  by {by}", dim=True))
+    echo(
+        Styled(head, dim=True),
+        f"{change.kind}:{one_line(change.item_id)}{_reason(change)}",
+        Styled(f"  by {by}", dim=True),
+    )
     if change.content is not None:
         # Of a turn, the first message.
         shown = change.content["messages"][0] if "messages" in change.content else change.content
         echo("        ", shortened(str(shown["text"]), MAX_SHOWN_CHARACTERS))
+
+
+def _reason(change: Change) -> str:
+    """Why a memory changed or went, if nobody just changed or deleted it."""
+    detail = change.detail or {}
+    if "superseded_by" in detail:
+        return f"  superseded by {change.kind}:{detail['superseded_by']}"
+    if detail.get("restored"):
+        return "  restored"
+    return f"  {detail['because']}" if "because" in detail else ""
