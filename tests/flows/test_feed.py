@@ -12,9 +12,11 @@ from recollect.flows.cognitive.golden_test import Entry as Golden
 from recollect.flows.feed import Entry, Page
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
+from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.memory.changes import Change
 from recollect.memory.log import NewMessage
+from recollect.memory.memories import MemoryScope
 from recollect.origin import acting
 from recollect.settings import Settings
 from tests.flows.talk import say
@@ -285,3 +287,24 @@ async def test_numbers_have_no_gaps_whatever_is_rolled_back(engine: Engine, anot
         found = await engine.capabilities.changes.since(db, 0, 100)
     assert [change.number for change in found] == list(range(1, 49))
     assert sorted(change.at for change in found) == [change.at for change in found]
+
+
+async def test_a_restored_memory_that_takes_its_key_back_is_told_of_with_what_it_superseded(
+    engine: Engine, namespace: str
+) -> None:
+    async def home(city: str) -> str:
+        options = Options(key="home")
+        added = await engine.memories.add(
+            namespace, f"Ann lives in {city}.", "fact", MemoryScope("ann"), options=options
+        )
+        return str(added.memory.id)
+
+    oslo, rome, bonn = await home("Oslo"), await home("Rome"), await home("Bonn")
+    seen = await engine.feed.last(namespace)
+    await engine.memories.delete(namespace, rome, restore=True)
+    changes = [entry.change for entry in await entries(engine, namespace, seen)]
+    assert [(change.event, change.item_id, change.detail) for change in changes] == [
+        ("delete", rome, None),
+        ("update", oslo, {"restored": True}),
+        ("update", bonn, {"superseded_by": oslo}),
+    ]

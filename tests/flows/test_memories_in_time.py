@@ -354,6 +354,18 @@ async def test_deleting_a_successor_leaves_or_restores_what_it_replaced(engine: 
     assert (await engine.memories.undo(namespace, str(rome.id))).memory.id == rome.id
 
 
+async def test_of_two_memories_of_a_key_that_one_replaced_only_the_newer_is_restored(
+    engine: Engine, namespace: str
+) -> None:
+    oslo = await stored(engine, namespace, "Ann lives in Oslo", key="home")
+    moved = await stored(engine, namespace, "Ann travels", supersedes=[str(oslo.id)])
+    rome = await stored(engine, namespace, "Ann lives in Rome", key="home")
+    await add(engine, namespace, "Ann travels", supersedes=[str(rome.id)])
+    deleted = await engine.memories.delete(namespace, str(moved.id), restore=True)
+    assert (deleted.superseded, deleted.restored) == ((oslo.id,), (rome.id,))
+    assert await everywhere(engine, namespace) == {"Ann lives in Rome"}
+
+
 async def test_of_a_key_that_many_add_at_once_exactly_one_is_in_force(engine: Engine, namespace: str) -> None:
     added = await asyncio.gather(*(add(engine, namespace, f"Ann lives in room {n}", key="home") for n in range(5)))
     assert {each.what for each in added} == {"created"}

@@ -203,7 +203,9 @@ class History:
             await self._is_refused(deleting)
             return
         deleted = await deleting
-        self._same(superseded, set(deleted.restored if restore else deleted.superseded), "what it had superseded")
+        self._same(superseded, {*deleted.restored, *deleted.superseded}, "what it had superseded")
+        restored = {each for each in superseded if self._reference.memories[each].in_force}
+        self._same(restored, set(deleted.restored), "what is in force again")
         await self._read_moments(touched)
 
     async def _forget(self) -> None:

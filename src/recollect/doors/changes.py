@@ -23,8 +23,8 @@ class Change(BaseModel):
     author: str | None = Field(description="The label of the key that was used, or the user of the gateway")
     door: str = Field(description="rest, gateway, mcp, cli or library", examples=["rest"])
     detail: dict[str, Any] | None = Field(
-        description="Of messages, the position of the first and their count; of what left working memory, its stale_id; "
-        "of memories, superseded_by, restored, or because (expired or pruned)"
+        description="Of messages, the position of the first and their count; of what left working memory, its "
+        "stale_id; of memories, superseded_by, restored, or because (expired or pruned)"
     )
     content: dict[str, Any] | None = Field(
         description="What the item is now, long texts cut; null if it is gone",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -19,7 +19,7 @@ DEFAULT_LIMIT = 100
 DEFAULT_CATEGORY = "fact"
 
 Clearable = Literal["key", "valid_from", "valid_until", "expires_at"]
-CLEARABLE: tuple[Clearable, ...] = ("key", "valid_from", "valid_until", "expires_at")
+CLEARABLE: tuple[Clearable, ...] = get_args(Clearable)
 
 
 # JSON has a field only where it says something.
@@ -39,7 +39,7 @@ class MemoryRecord(BaseModel):
     created_at: datetime
     updated_at: Annotated[datetime | None, IF_SET] = None
     since: datetime
-    """Since when it has been in force as it is; of a superseded memory, since when it has been out of force."""
+    """When it was stored, or last changed, superseded or restored."""
     valid_from: Annotated[datetime | None, IF_SET] = None
     valid_until: Annotated[datetime | None, IF_SET] = None
     key: Annotated[str | None, IF_SET] = None

@@ -31,6 +31,7 @@ class _Sql(Queries, file="memories.sql"):
     keep_version: Query
     expire_versions: Query
     versions: Query
+    last_version: Query
     hold: Query
     expired: Query
     change: Query
@@ -114,7 +115,7 @@ class StoredMemory:
     position: int | None
     """Its place in its session; None without one, and for memories that are older than places."""
     since: datetime
-    """Since when it has been in force as it is: stored, changed or brought back; for one out of force, since when."""
+    """When it was stored, or last changed, superseded or restored."""
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     """When it is true in the world, as far as the caller said."""
@@ -326,9 +327,9 @@ class Memories:
     async def change(
         self, tx: Transaction, memory: StoredMemory, new: StoredMemory, moment: datetime, gist: str | None = None
     ) -> StoredMemory:
-        """Make a memory that this transaction holds like another; what it was is kept as a version.
+        """Change a locked memory to `new`; what it was is kept as a version.
 
-        The gist is wanted where text or category change.
+        Pass the gist if text or category change.
         """
         identity = None if gist is None else Identity.of(memory.scope, new.category, gist).digest
         await self._keep(tx, memory, moment)
@@ -357,9 +358,9 @@ class Memories:
     async def supersede(
         self, tx: Transaction, old: StoredMemory, new: StoredMemory, moment: datetime, detail: Mapping[str, Any]
     ) -> None:
-        """Take a memory that this transaction holds out of force, because a newer one says otherwise.
+        """Supersede a locked memory by a newer one.
 
-        What that one says stands in its own history only: else it would outlive being forgotten here.
+        The newer text is only in its own history: here it would survive being forgotten.
         """
         await self._keep(tx, old, moment, new.id)
         await tx.one(_Sql.supersede, id=old.id, successor=new.id, moment=moment)
@@ -367,19 +368,18 @@ class Memories:
         await self._record(tx, old.id, old.scope, "supersede", old.text, None, moment, told)
 
     async def reinstate(self, tx: Transaction, memory: StoredMemory, moment: datetime) -> StoredMemory:
-        """Bring a memory that this transaction holds back into force."""
+        """Restore a locked memory."""
         row = await tx.one(_Sql.supersede, id=memory.id, successor=None, moment=moment)
         await self._record(tx, memory.id, memory.scope, "undo", None, memory.text, moment)
         return StoredMemory.of(row)
 
-    async def remove(self, tx: Transaction, memory_id: UUID, event: str = "delete") -> bool:
-        """Delete one memory; False if there is none. Its history stays, without what the memory said."""
-        row = await tx.first(_Sql.remove, memory_id=memory_id)
-        if row is None:
-            return False
-        await tx.all(_Sql.blank_history, memory_id=memory_id)
-        await self._record(tx, memory_id, MemoryScope(*row), event, None, None)
-        return True
+    async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
+        """Delete memories; returns those that existed. Their histories stay, without texts."""
+        removed = {row["id"]: MemoryScope(*row[1:]) for row in await tx.all(_Sql.remove, ids=list(ids))}
+        await tx.all(_Sql.blank_history, ids=list(removed))
+        for memory_id, scope in removed.items():
+            await self._record(tx, memory_id, scope, event, None, None)
+        return list(removed)
 
     async def expire_versions(self, tx: Transaction, memory: StoredMemory) -> list[str]:
         """Let the past versions of a memory expire when it does; returns them, as their passages name them."""
@@ -395,11 +395,11 @@ class Memories:
         await tx.all(_Sql.hold, ids=list(ids))
 
     async def last_version(self, db: Statements, memory_id: UUID) -> str:
-        """The past version of a memory that ended last."""
-        return (await self.versions(db, [memory_id]))[-1]
+        """The last past version of a memory, as its passages name it."""
+        return past_item(memory_id, (await db.one(_Sql.last_version, memory_id=memory_id))["number"])
 
     async def expired(self, db: Statements, limit: int) -> list[UUID]:
-        """Memories whose time is over and that are still stored."""
+        """Expired memories that are still stored, locked."""
         return [row["id"] for row in await db.all(_Sql.expired, limit=limit)]
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
@@ -437,7 +437,7 @@ class Memories:
     async def _keep(
         self, tx: Transaction, memory: StoredMemory, until: datetime, superseded_by: UUID | None = None
     ) -> None:
-        """Keep what a memory has been until now."""
+        """Keep a memory as it has been until now, as a version."""
         await tx.all(
             _Sql.keep_version,
             memory_id=memory.id,

@@ -163,7 +163,7 @@ where namespace = :namespace and memory_id = :memory_id
 returning number;
 
 -- expire_versions
--- All that a memory ever was is over when the memory is.
+-- Past versions expire with their memory.
 update memory_versions set expires_at = :expires_at::timestamptz
 where namespace = :namespace and memory_id = :memory_id::uuid
 returning number;
@@ -174,12 +174,16 @@ select memory_id, number from memory_versions
 where namespace = :namespace and memory_id = any(:ids::uuid[])
 order by memory_id, number;
 
+-- last_version
+-- The number of the last past version of a memory.
+select max(number) as number from memory_versions where namespace = :namespace and memory_id = :memory_id;
+
 -- hold
 -- Locks memories, superseded and expired ones too: no version can be added to them until they are gone.
 select id from memories where namespace = :namespace and id = any(:ids::uuid[]) order by id for update;
 
 -- expired
--- Memories whose time is over, locked. One that somebody changes is left for the next time: it may live longer now.
+-- Expired memories, locked. One that is being changed is left for the next time: its expiry may have moved.
 select id from memories
 where namespace = :namespace and expires_at <= now()
 order by id
@@ -204,8 +208,9 @@ returning id, text, category, user_id, agent_id, session_id, metadata, supersede
           since, valid_from, valid_until, key, expires_at, pinned, sources;
 
 -- remove
--- One memory.
-delete from memories where namespace = :namespace and id = :memory_id returning user_id, agent_id, session_id;
+-- Some memories.
+delete from memories where namespace = :namespace and id = any(:ids::uuid[])
+returning id, user_id, agent_id, session_id;
 
 -- record
 -- What happened to a memory, as the next entry of its history.
@@ -219,12 +224,12 @@ where namespace = :namespace and memory_id = :memory_id
 returning number;
 
 -- blank_history
--- What happened to a memory, without what it said.
+-- Removes the texts from the histories of some memories.
 update memory_history set old_memory = null, new_memory = null, detail = null
-where namespace = :namespace and memory_id = :memory_id;
+where namespace = :namespace and memory_id = any(:ids::uuid[]);
 
 -- history
--- What happened to a memory, in order. Of one whose time is over, what it said is out of every answer at once.
+-- What happened to a memory, in order; without texts as soon as the memory has expired.
 select history.id, history.memory_id, history.event,
        case when memories.id is not null then history.old_memory end as old_memory,
        case when memories.id is not null then history.new_memory end as new_memory, history.at,

@@ -14,11 +14,11 @@ from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY
-from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
+from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.long_term.memory_ids import as_uuid, existing, is_uuid, unknown
-from recollect.flows.long_term.memory_requests import Change, Chosen, Options
+from recollect.flows.long_term.memory_requests import Change, Chosen, Options, check_scope
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
-from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced, superseding
+from recollect.flows.long_term.memory_writer import Additions, MemoryWriter, Replaced, superseding
 from recollect.flows.named_items import NamedItems
 from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
@@ -44,13 +44,13 @@ from recollect.storage.failures import Duplicate
 MAX_LISTED = 1000
 MAX_RECALLED = 1000
 
-# Memories that each leg nominates for one that is asked for: the best of both are not the best of either.
+# Nominees of each leg per result: the best of both legs together are not the best of either.
 NOMINATED_EACH = 2
-# Memories of the same scope that a model compares a new one with, and how many are looked at to find them.
+# Memories of the same scope that a model compares a new one with, and how many are searched to find them.
 COMPARED = 5
 LOOKED_AT = 50
 _ASKED_CHARACTERS = 2_000
-# Only others who write to the same memory at the same moment make a second attempt necessary.
+# Only concurrent writes to the same memory need a second attempt.
 _ATTEMPTS = 5
 # Memories that expire in one transaction.
 SWEPT_AT_ONCE = 100
@@ -102,7 +102,7 @@ class LongTermMemory:
         """
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
-        _check_scope(scope, needed=True)
+        check_scope(scope)
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
@@ -110,18 +110,15 @@ class LongTermMemory:
         options = (options or Options()).checked()
         sources = await self._named_items.required(namespace, options.sources)
         replaced = await self._named(namespace, scope, options.supersedes)
-        more = More(metadata or {}, options.details(), replaced, sources)
+        additions = Additions(metadata or {}, options.details(), replaced, sources)
         origin = Identity.of(scope, category, await _gist(text))
-        if known := await self._known(namespace, origin, origin, more):
+        if known := await self._known(namespace, origin, origin, additions):
             return known
         if echoed := await self._echoed(namespace, text, scope, recalled):
             return Added(echoed, "echo")
-        condensed = verbatim(text)
-        if self._llm is not None and len(text) <= MAX_CONDENSED_CHARACTERS:
-            near = [memory for memory in await self._nearest(namespace, text, scope) if memory.scope == scope]
-            condensed = await condense(self._llm, namespace, text, near[:COMPARED])
+        condensed = await self._condensed(namespace, text, scope)
         same = condensed.same if condensed.same and condensed.same.category == category else None
-        if same and (known := await self._with_more(namespace, same, more)):
+        if same and (known := await self._merged(namespace, same, additions)):
             return known
         identity = Identity.of(scope, category, await _gist(condensed.text))
         kept = {**(metadata or {}), **condensed.metadata}
@@ -137,7 +134,7 @@ class LongTermMemory:
             sources=tuple(sources),
             detail=condensed.origin_of(text),
         )
-        added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], more)
+        added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], additions)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
         return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
 
@@ -154,7 +151,7 @@ class LongTermMemory:
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
-        _check_scope(scope, needed=True)
+        check_scope(scope)
         only = (chosen or Chosen()).checked()
         searched = Scope(
             scope.user_id,
@@ -196,7 +193,7 @@ class LongTermMemory:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
         scope = scope or MemoryScope()
         checks.between(limit, 1, MAX_LISTED, "limit")
-        _check_scope(scope, needed=False)
+        check_scope(scope, needed=False)
         only = (chosen or Chosen()).checked()
         async with self._database.searching(namespace) as db:
             page = await self._memories.newest(db, scope, only, limit + 1, behind)
@@ -241,11 +238,11 @@ class LongTermMemory:
                 if change.text is None and memory.text != seen.text:
                     return None
                 changed, superseded = await self._writer.change(tx, memory, change.of(memory), prepared, said)
-                await self._tell(tx, "update", changed, superseded)
+                await self._record(tx, "update", changed, superseded)
                 return changed
 
         try:
-            changed = await self._unhindered(namespace, write)
+            changed = await self._retried(namespace, write)
         except Conflict as clash:
             if said is None:
                 raise
@@ -257,60 +254,66 @@ class LongTermMemory:
 
     @telemetry.memory_operation("delete_memory")
     async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
-        """Remove a memory for good; its history stays, without its text.
+        """Permanently delete a memory; its history stays, without its text.
 
-        What it had superseded stays out of force, unless it is to be restored in the same transaction.
+        What it had superseded stays superseded, unless it is to be restored in the same transaction.
         """
         wanted = as_uuid(memory_id)
         async with self._database.reading(namespace) as db:
             replaced = await self._memories.replaced_by(db, wanted)
-        ids = tuple(memory.id for memory in replaced)
         if not restore:
-            await self._removed(namespace, wanted, {})
-            return Deleted(wanted, ids, ())
-        # A superseded memory never changes, so that this holds until the transaction.
+            await self._remove(namespace, wanted, {})
+            return Deleted(wanted, tuple(memory.id for memory in replaced), ())
+        # A superseded memory never changes, so this stays valid until the transaction.
         prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
         try:
-            await self._unhindered(namespace, lambda: self._removed(namespace, wanted, prepared))
+            restored = await self._retried(namespace, lambda: self._remove(namespace, wanted, prepared))
         except Conflict as clash:
             raise Conflict(
                 f"Some memories that memory {wanted} superseded now have duplicates, so not all can be restored: "
                 "delete it without restore, then undo individual memories"
             ) from clash
-        return Deleted(wanted, (), ids)
+        return Deleted(wanted, tuple(memory.id for memory in replaced if memory.id not in restored), tuple(restored))
 
-    async def _removed(self, namespace: str, wanted: UUID, restored: Mapping[UUID, Prepared]) -> None:
+    async def _remove(self, namespace: str, wanted: UUID, predecessors: Mapping[UUID, Prepared]) -> list[UUID]:
+        """Delete a memory and restore its predecessors; returns those that are in force afterwards.
+
+        Of two with the same key, the newer one supersedes the older.
+        """
+        restored: list[UUID] = []
         async with self._database.transaction(namespace) as tx:
-            held = await self._memories.lock(tx, [wanted, *restored])
+            held = await self._memories.lock(tx, [wanted, *predecessors])
             existing(held, wanted)
             await self._writer.remove(tx, [wanted], "delete")
-            told = [changes.Change("delete", MEMORY, str(wanted))]
+            recorded = [changes.Change("delete", MEMORY, str(wanted))]
             for memory in held.values():
                 if memory.superseded_by == wanted:
-                    back, superseded = await self._writer.reinstate(tx, memory, restored[memory.id])
-                    told.append(changes.Change("update", MEMORY, str(memory.id), {"restored": True}))
-                    told += superseding(back, superseded)
-            await self._changes.record(tx, told)
-        for prepared in restored.values():
+                    back, superseded = await self._writer.reinstate(tx, memory, predecessors[memory.id])
+                    restored = [*(each for each in restored if each not in superseded), back.id]
+                    recorded.append(changes.Change("update", MEMORY, str(memory.id), {"restored": True}))
+                    recorded += superseding(back, superseded)
+            await self._changes.record(tx, recorded)
+        for prepared in predecessors.values():
             self._passage_writer.committed(namespace, prepared)
+        return restored
 
     async def sweep(self, namespace: str, *, once: bool = False) -> int:
-        """Remove memories whose time is over, with all that they ever said; returns how many there were.
+        """Remove expired memories with their past versions; returns how many there were.
 
-        With `once`, only as many as leave in one transaction.
+        With `once`, only as many as one transaction removes.
         """
         removed = 0
         while True:
             async with self._database.transaction(namespace) as tx:
-                over = await self._memories.expired(tx, SWEPT_AT_ONCE)
-                gone = await self._writer.remove(tx, over, "expire") if over else []
+                expired = await self._memories.expired(tx, SWEPT_AT_ONCE)
+                gone = await self._writer.remove(tx, expired, "expire") if expired else []
                 await self._changes.record(tx, [changes.Change("delete", MEMORY, str(each), EXPIRED) for each in gone])
             removed += len(gone)
-            if once or len(over) < SWEPT_AT_ONCE:
+            if once or len(expired) < SWEPT_AT_ONCE:
                 return removed
 
     async def history(self, namespace: str, memory_id: str) -> list[HistoryEntry]:
-        """What happened to a memory, also to one that is deleted, in order."""
+        """What happened to a memory, oldest first, even if it was deleted."""
         wanted = as_uuid(memory_id)
         async with self._database.reading(namespace) as db:
             entries = await self._memories.history(db, wanted)
@@ -319,7 +322,7 @@ class LongTermMemory:
         return entries
 
     async def undo(self, namespace: str, memory_id: str) -> Written:
-        """Bring back a memory that another one superseded; the other one stays, too."""
+        """Restore a superseded memory. The memory that has its key now is superseded; any other successor stays."""
         memory = await self.get(namespace, memory_id)
         said, prepared = await asyncio.gather(_gist(memory.text), self._passage_writer.prepare(namespace, memory.text))
 
@@ -329,25 +332,25 @@ class LongTermMemory:
                 if held.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
                 restored, superseded = await self._writer.reinstate(tx, held, prepared)
-                await self._tell(tx, "update", restored, superseded, {"restored": True})
+                await self._record(tx, "update", restored, superseded, {"restored": True})
                 return restored
 
         try:
-            restored = await self._unhindered(namespace, write)
+            restored = await self._retried(namespace, write)
         except Conflict as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
 
-    async def _unhindered(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
-        """Write, and once more after a clash: what stood in the way may have expired, or may give way by now."""
+    async def _retried(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
+        """Write, and once more if there is a duplicate, after removing expired memories: it may have been one."""
         try:
             return await write()
         except Duplicate:
             await self.sweep(namespace)
             return await write()
 
-    async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], more: More) -> Added:
+    async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], additions: Additions) -> Added:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
             memory, superseded = None, list[UUID]()
@@ -355,17 +358,17 @@ class LongTermMemory:
                 async with self._database.transaction(namespace) as tx:
                     memory, superseded = await self._writer.add(tx, draft, prepared, replaced)
                     if memory is not None:
-                        await self._tell(tx, "add", memory, superseded)
+                        await self._record(tx, "add", memory, superseded)
             if memory is not None:
                 self._passage_writer.committed(namespace, prepared)
                 return Added(memory, "created", tuple(superseded), prepared.degraded)
-            if known := await self._known(namespace, draft.identity, draft.origin, more):
+            if known := await self._known(namespace, draft.identity, draft.origin, additions):
                 return known
             # What stands in the way has expired.
             await self.sweep(namespace)
         raise Conflict("Another request is deleting the same memory: try again")
 
-    async def _tell(
+    async def _record(
         self,
         tx: Transaction,
         event: Literal["add", "update"],
@@ -373,9 +376,9 @@ class LongTermMemory:
         superseded: Sequence[UUID],
         detail: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record what happened, as the last thing that the transaction does."""
-        told = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
-        await self._changes.record(tx, told)
+        """Record a write and what it superseded; must be the last statement of the transaction."""
+        recorded = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
+        await self._changes.record(tx, recorded)
 
     async def _named(self, namespace: str, scope: MemoryScope, supersedes: Sequence[str]) -> list[Replaced]:
         """The memories that a caller wants replaced; refused if one is not of the same scope, or not in force."""
@@ -395,6 +398,13 @@ class LongTermMemory:
                 raise Conflict(f"Memory {memory_id} is superseded by {memory.superseded_by} already: name that one")
         return [Replaced(memory_id, {"because": "request"}) for memory_id in ids]
 
+    async def _condensed(self, namespace: str, text: str, scope: MemoryScope) -> Condensed:
+        """One sentence of the language model, compared with similar memories; else the text as it is."""
+        if self._llm is None or len(text) > MAX_CONDENSED_CHARACTERS:
+            return verbatim(text)
+        near = [memory for memory in await self._nearest(namespace, text, scope) if memory.scope == scope]
+        return await condense(self._llm, namespace, text, near[:COMPARED])
+
     async def _nearest(self, namespace: str, text: str, scope: MemoryScope) -> list[StoredMemory]:
         question = text[:_ASKED_CHARACTERS]
         if not checks.has_words(question):
@@ -408,7 +418,7 @@ class LongTermMemory:
     async def _echoed(
         self, namespace: str, text: str, scope: MemoryScope, recalled: Sequence[str]
     ) -> StoredMemory | None:
-        """The memory that a text repeats, if it says nothing besides what was recalled."""
+        """The memory that a text repeats, if it says nothing but what was recalled."""
         if not recalled:
             return None
         checks.between(len(recalled), 1, MAX_RECALLED, "the number of recalled texts")
@@ -430,13 +440,13 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             return await self._memories.same(db, identity, origin)
 
-    async def _known(self, namespace: str, identity: Identity, origin: Identity, more: More) -> Added | None:
+    async def _known(self, namespace: str, identity: Identity, origin: Identity, additions: Additions) -> Added | None:
         same = await self._same(namespace, identity, origin)
-        return None if same is None else await self._with_more(namespace, same, more)
+        return None if same is None else await self._merged(namespace, same, additions)
 
-    async def _with_more(self, namespace: str, memory: StoredMemory, more: More) -> Added | None:
-        """A memory that exists, with what this caller knows of it besides; None if it is gone by now."""
-        if more.is_part_of(memory):
+    async def _merged(self, namespace: str, memory: StoredMemory, additions: Additions) -> Added | None:
+        """An existing memory with what this caller adds to it; None if it has gone meanwhile."""
+        if additions.is_part_of(memory):
             return Added(memory, "existing")
         prepared = await self._passage_writer.prepare(namespace, memory.text)
 
@@ -445,20 +455,20 @@ class LongTermMemory:
                 held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
                 if held is None or not _in_force(held) or held.text != memory.text:
                     return None
-                if more.is_part_of(held):
+                if additions.is_part_of(held):
                     return Added(held, "existing")
-                merged = more.merged_into(held)
-                changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=more.replaced)
-                await self._tell(tx, "update", changed, superseded)
+                merged = additions.merged_into(held)
+                changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=additions.replaced)
+                await self._record(tx, "update", changed, superseded)
                 return Added(changed, "merged", tuple(superseded), prepared.degraded)
 
-        added = await self._unhindered(namespace, write)
+        added = await self._retried(namespace, write)
         if added is not None and added.what == "merged":
             self._passage_writer.committed(namespace, prepared)
         return added
 
     async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
-        """What a clash is about: another memory of the same scope that says the same, if it is that."""
+        """The conflict that names the duplicate of a memory in its scope, if there is one."""
         identity = Identity.of(memory.scope, memory.category, said)
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
@@ -468,15 +478,6 @@ class LongTermMemory:
 
 async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
-
-
-def _check_scope(scope: MemoryScope, *, needed: bool) -> None:
-    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "session_id": scope.session_id}
-    if needed and not any(value is not None for value in ids.values()):
-        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
-    for name, value in ids.items():
-        if value is not None:
-            checks.identifier(value, name)
 
 
 def _may_see(scope: MemoryScope, memory: StoredMemory) -> bool:

@@ -1,14 +1,14 @@
 """What callers ask of long-term memory: a chat to remember, which memories to find, what to change in one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.kinds import registry
-from recollect.memory.memories import CATEGORIES, Filter, StoredMemory
+from recollect.memory.memories import CATEGORIES, Filter, MemoryScope, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,15 @@ MAX_SOURCES = 100
 MAX_SUPERSEDED = 100
 
 
+def check_scope(scope: MemoryScope, *, needed: bool = True) -> None:
+    """Refuse a scope without any id, if one is needed, and ids that cannot be stored."""
+    ids = {name: value for name, value in asdict(scope).items() if value is not None}
+    if needed and not ids:
+        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
+    for name, value in ids.items():
+        checks.identifier(value, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a caller may say of a new memory besides its text. None leaves a part out.
@@ -50,7 +59,7 @@ class Options:
     expires_in: float | None = None
 
     def checked(self) -> Self:
-        """The same in UTC, or a sentence about what cannot be."""
+        """The same in UTC, or Invalid."""
         checks.between(len(self.supersedes), 0, MAX_SUPERSEDED, "the number of superseded memories")
         checks.between(len(self.sources), 0, MAX_SOURCES, "the number of sources")
         for source in self.sources:
@@ -70,7 +79,7 @@ class Options:
 
 
 def checked_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Details of a memory in UTC, or a sentence about what cannot be; storage knows no `expires_in`."""
+    """Details of a memory in UTC, or Invalid; `expires_in` becomes `expires_at`."""
     checked = dict(details)
     for name in ("valid_from", "valid_until"):
         if name in checked:
@@ -112,7 +121,7 @@ class Change:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def checked(self) -> Self:
-        """The same with its times in UTC, counted from now if need be, or a sentence about what cannot be."""
+        """The same with its times in UTC, or Invalid; `expires_in` becomes `expires_at`."""
         if self.text is not None:
             checks.text(self.text, "data")
         if self.category is not None:
@@ -151,7 +160,7 @@ class Chosen:
     valid_at: datetime | None = None
 
     def checked(self) -> Filter:
-        """The same, or a sentence about what cannot be asked for."""
+        """The same, or Invalid."""
         if self.categories is not None and not self.categories:
             raise Invalid("categories is empty and would match nothing: omit it to match all")
         for category in self.categories or ():

@@ -1,4 +1,4 @@
-"""MemoryWriter: what happens to memories inside a transaction, together with their passages and past versions."""
+"""MemoryWriter: writes memories inside a transaction, together with their passages and past versions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from recollect.storage.database import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A memory that is to be taken out of force, and why; `seen` is what a model was shown of it."""
+    """A memory to supersede, and why; `seen` is what a language model was shown of it."""
 
     id: UUID
     reason: Mapping[str, Any]
@@ -28,8 +28,8 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class More:
-    """What a caller says of a memory besides its text: for one that exists, what may be new to it."""
+class Additions:
+    """What a caller says of a memory besides its text, to be merged into one that exists."""
 
     metadata: Mapping[str, Any]
     details: Mapping[str, Any]
@@ -37,7 +37,7 @@ class More:
     sources: Sequence[str] = ()
 
     def is_part_of(self, memory: StoredMemory) -> bool:
-        """Whether a memory has all of it already."""
+        """Whether a memory already has all of it."""
         absent = object()
         return (
             all(memory.metadata.get(name, absent) == value for name, value in self.metadata.items())
@@ -47,7 +47,7 @@ class More:
         )
 
     def merged_into(self, memory: StoredMemory) -> StoredMemory:
-        """The memory with all of it."""
+        """The memory with these additions."""
         metadata = {**memory.metadata, **self.metadata}
         checks.metadata(metadata)
         sources = tuple(dict.fromkeys([*memory.sources, *self.sources]))[: max(MAX_SOURCES, len(memory.sources))]
@@ -57,7 +57,7 @@ class More:
 
 
 class MemoryWriter:
-    """Keeps what a memory was findable for questions about the past, and what it is for all others."""
+    """Keeps past versions findable for questions about the past, and present ones for all others."""
 
     def __init__(self, memories: Memories, passages: Passages, passage_writer: PassageWriter) -> None:
         self._memories = memories
@@ -67,9 +67,9 @@ class MemoryWriter:
     async def add(
         self, tx: Transaction, draft: Draft, prepared: Prepared, replaced: Sequence[Replaced]
     ) -> tuple[StoredMemory | None, list[UUID]]:
-        """Store a memory, and take out of force what it replaces; None if one in force says the same.
+        """Store a memory and supersede what it replaces; None if one in force says the same.
 
-        Those are locked before the new one is there: a change to one of them may be about to make it a duplicate.
+        Locks what it replaces first: a concurrent change to that may make the new one a duplicate.
         """
         old = await self._replaceable(tx, replaced)
         if draft.key is not None and (holder := await self._memories.in_slot(tx, draft.scope, draft.key)):
@@ -107,7 +107,7 @@ class MemoryWriter:
         said: str | None = None,
         replaced: Sequence[Replaced] = (),
     ) -> tuple[StoredMemory, list[UUID]]:
-        """Make a memory that this transaction holds like another; what it replaces, or what has its key, gives way."""
+        """Change a locked memory to `new`, and supersede what it replaces and the memory that has its key."""
         old = await self._replaceable(tx, replaced)
         if new.key is not None and (holder := await self._memories.in_slot(tx, memory.scope, new.key)):
             old.setdefault(holder.id, (holder, {"because": "key"}))
@@ -126,14 +126,14 @@ class MemoryWriter:
     async def supersede(
         self, tx: Transaction, old: StoredMemory, new: StoredMemory, moment: datetime, reason: Mapping[str, Any]
     ) -> None:
-        """Take a memory that this transaction holds out of force."""
+        """Supersede a locked memory."""
         await self._memories.supersede(tx, old, new, moment, reason)
         await self._retire(tx, old.id, moment)
 
     async def reinstate(
         self, tx: Transaction, memory: StoredMemory, prepared: Prepared
     ) -> tuple[StoredMemory, list[UUID]]:
-        """Bring a memory that this transaction holds back into force; what has its key meanwhile gives way to it."""
+        """Restore a locked memory, and supersede the memory that has its key by now."""
         holder = None if memory.key is None else await self._memories.in_slot(tx, memory.scope, memory.key)
         moment = await self._memories.moment(tx, [memory] if holder is None else [memory, holder])
         if holder is not None:
@@ -143,9 +143,9 @@ class MemoryWriter:
         return restored, [] if holder is None else [holder.id]
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
-        """Delete memories that this transaction holds, with all that they ever said; returns those that there were."""
+        """Delete locked memories with their past versions and passages; returns those that existed."""
         passages = await self._passages.of_items(tx, PAST_MEMORY, await self._memories.versions(tx, ids))
-        removed = [memory_id for memory_id in ids if await self._memories.remove(tx, memory_id, event)]
+        removed = await self._memories.remove(tx, ids, event)
         passages += await self._passages.of_items(tx, MEMORY, list(map(str, removed)))
         await self._passages.remove(tx, passages)
         return removed
@@ -156,7 +156,7 @@ class MemoryWriter:
 
 
 def superseding(memory: StoredMemory, superseded: Sequence[UUID]) -> list[Change]:
-    """What the feed tells of memories that gave way to another."""
+    """The changes of memories that another one superseded."""
     return [Change("update", MEMORY, str(old), {"superseded_by": str(memory.id)}) for old in superseded]
 
 

@@ -1,20 +1,20 @@
-"""Pinned memories: those that belong into every context of their scope, within a budget of tokens."""
+"""Pinned memories: those that belong in every prompt of their scope, within a token budget."""
 
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect import checks
-from recollect.errors import Invalid
 from recollect.flows.long_term.memories import LongTermMemory
-from recollect.flows.long_term.memory_requests import Chosen
+from recollect.flows.long_term.memory_requests import Chosen, check_scope
 from recollect.language.tokens import estimate_tokens
 from recollect.memory.memories import MemoryScope, Place, StoredMemory
 from recollect.memory.sessions import Sessions
 from recollect.storage.database import Database
 
 PINNED_TOKENS = 800
-"""Of all pinned memories in a context: they come with every prompt, and most of it should be about the prompt."""
+"""Budget of all pinned memories together: they come with every prompt, and most of it should be about the question."""
 # Read at once: each text may have 16 MB.
 PAGE = 50
 
@@ -51,9 +51,9 @@ class PinnedMemories:
     ) -> Pinned:
         """Those in force, and true in the world at that time (now by default), newest first.
 
-        A memory belongs into a context that has one of its ids and contradicts none: what is pinned for a user alone
-        into all of the user's sessions, what is pinned for one session only there. One that does not fit is passed
-        over for the next.
+        A memory belongs if it has one of the ids of the scope and none that differs: what is pinned for a user alone
+        belongs in all of the user's sessions, what is pinned for one session only there. A memory that does not fit is
+        skipped, and the next one is tried.
         """
         return await self._within(namespace, scope, checks.positive(token_budget, "token_budget"), as_of, valid_at)
 
@@ -87,24 +87,15 @@ class PinnedMemories:
         as_of: datetime | None,
         valid_at: datetime | None,
     ) -> Pinned:
+        check_scope(scope)
         chosen = Chosen(pinned=True, as_of=as_of, valid_at=valid_at or as_of or datetime.now(UTC))
-        ids = {name: value for name, value in asdict(scope).items() if value is not None}
-        if not ids:
-            raise Invalid("At least one of user_id, agent_id, or session_id must be provided: pins have a scope")
         sizes: dict[UUID, int] = {}
         fitting: list[StoredMemory] = []
-        for name, value in ids.items():
-            behind: Place | None = None
-            while True:
-                page = await self._memories.newest(namespace, MemoryScope(**{name: value}), PAGE, behind, chosen)
-                for memory in page.memories:
-                    if memory.id not in sizes and all(getattr(memory, each) in (None, ids[each]) for each in ids):
-                        sizes[memory.id] = estimate_tokens(memory.text)
-                        # Longer ones fit nowhere, and need not be held.
-                        fitting += [memory] if sizes[memory.id] <= token_budget else []
-                if page.next is None:
-                    break
-                behind = page.next
+        async for memory in self._in_scope(namespace, scope, chosen):
+            if memory.id not in sizes:
+                sizes[memory.id] = estimate_tokens(memory.text)
+                # Longer ones fit nowhere, and need not be held.
+                fitting += [memory] if sizes[memory.id] <= token_budget else []
         kept: list[StoredMemory] = []
         tokens = 0
         for memory in sorted(fitting, key=lambda each: (each.created_at, each.id), reverse=True):
@@ -112,3 +103,17 @@ class PinnedMemories:
                 kept.append(memory)
                 tokens += sizes[memory.id]
         return Pinned(kept, tokens, len(sizes) - len(kept))
+
+    async def _in_scope(self, namespace: str, scope: MemoryScope, chosen: Chosen) -> AsyncIterator[StoredMemory]:
+        """Memories that have one of the ids of a scope and none that differs; one that has several ids comes again."""
+        ids = {name: value for name, value in asdict(scope).items() if value is not None}
+        for name, value in ids.items():
+            behind: Place | None = None
+            while True:
+                page = await self._memories.newest(namespace, MemoryScope(**{name: value}), PAGE, behind, chosen)
+                for memory in page.memories:
+                    if all(getattr(memory, each) in (None, ids[each]) for each in ids):
+                        yield memory
+                if page.next is None:
+                    break
+                behind = page.next

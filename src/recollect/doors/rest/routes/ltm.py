@@ -95,7 +95,7 @@ class Details(Body):
     expires_in: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="The same in seconds from now, instead of `expires_at`"
     )
-    pinned: bool | None = Field(None, description="Pin it: it belongs into every prompt of its scope")
+    pinned: bool | None = Field(None, description="Pin it: it belongs in every prompt of its scope")
 
 
 class MemoryMessage(ChatEntry):
@@ -244,7 +244,7 @@ class MemoryResponse(BaseModel):
     valid_until: datetime | None = Field(None, description="True in the world until this time")
     key: str | None = Field(None, description="In its scope, no other memory in force has this key")
     expires_at: datetime | None = Field(None, description="When it will be removed")
-    pinned: bool = Field(False, description="Whether it is pinned: it belongs into every prompt of its scope")
+    pinned: bool = Field(False, description="Whether it is pinned: it belongs in every prompt of its scope")
     sources: list[str] = Field(default_factory=list, description="What it was made from")
 
     _without_what_is_not_set = only_if_set(*Details.model_fields, "sources")
@@ -476,7 +476,7 @@ async def delete_memory(
 
 @router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
 async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
-    """Restore a memory that a newer one superseded; the newer one is kept."""
+    """Restore a memory that a newer one superseded. If both have the same key, the newer one is superseded in turn."""
     caller = calling(request)
     return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
 

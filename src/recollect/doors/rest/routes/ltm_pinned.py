@@ -35,7 +35,7 @@ async def get_pinned_memories(
     as_of: Annotated[Moment | None, Query(description=AS_OF)] = None,
     valid_at: Annotated[Moment | None, Query(description=f"{VALID_AT}; `as_of`, or else now, if omitted")] = None,
 ) -> PinnedResults:
-    """Get the pinned memories that belong into every prompt of a scope, newest first, within a token budget."""
+    """Get the pinned memories that belong in every prompt of a scope, newest first, within a token budget."""
     caller = calling(request)
     scope = MemoryScope(user_id, agent_id, session_id)
     pinned = await caller.engine.pinned.of(caller.namespace, scope, token_budget, as_of=as_of, valid_at=valid_at)
