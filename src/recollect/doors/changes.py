@@ -11,7 +11,7 @@ from recollect.flows.feed import Entry, Page
 class Change(BaseModel):
     """Something that happened to an item, and what the item is now."""
 
-    number: int = Field(description="Its place in the order of changes; the cursor to go on from")
+    number: int = Field(description="Its place in the order of changes: pass it as `since` to continue")
     at: datetime
     event: str = Field(description="add, update, delete, forget or import", examples=["add"])
     kind: str = Field(
@@ -38,10 +38,10 @@ class Change(BaseModel):
 
 
 class ChangesPage(BaseModel):
-    """Changes in order. The next page begins behind `next`, now or whenever something has changed."""
+    """Changes in order. The next page begins after `next`."""
 
     changes: list[Change]
-    next: int = Field(description="Pass it as `since` to go on")
+    next: int = Field(description="Pass it as `since` to continue")
 
     @classmethod
     def of(cls, page: Page) -> Self:

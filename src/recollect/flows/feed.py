@@ -1,4 +1,4 @@
-"""The feed: what happened to the memories of a namespace, in order, with what is left of each; and waiting for more."""
+"""The feed: reads the changes of a namespace in order, with what each item is now, and waits for new ones."""
 
 import asyncio
 import math
@@ -17,13 +17,13 @@ from recollect.storage.database import Database, Statements
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
 
-# Other processes write, too, and only the database knows of that.
+# How often to ask the database for writes of other processes.
 POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A change, and what its item is now; None if nothing is left of it, or the change is that it went."""
+    """A change, and what its item is now; None if the item is gone, or the change is that it was deleted."""
 
     change: Recorded
     content: Mapping[str, Any] | None
@@ -31,17 +31,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Changes in order, and the number behind which the next page begins."""
+    """Changes in order, and the number after which the next page begins."""
 
     entries: list[Entry]
     next: int
 
 
 @dataclass(slots=True)
-class _Pulse:
-    """Those who wait for a namespace, and what they know of it together."""
+class _Followers:
+    """Those who wait for changes of a namespace. They share one query for its last number."""
 
-    followers: int = 0
+    count: int = 0
     last: int = 0
     asked_at: float = -POLL_SECONDS
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -49,18 +49,18 @@ class _Pulse:
 
 
 class Feed:
-    """Reads changes. Who follows them holds no connection while waiting, and all who wait for a namespace ask once."""
+    """Reads changes. Followers hold no connection while they wait, and those of one namespace share its queries."""
 
     def __init__(self, database: Database, capabilities: Capabilities) -> None:
         self._database = database
         self._capabilities = capabilities
-        self._pulses: dict[str, _Pulse] = {}
+        self._followers: dict[str, _Followers] = {}
         self._ended = False
 
     async def page(self, namespace: str, since: int = 0, limit: int = DEFAULT_LIMIT) -> Page:
-        """The next changes behind a number; 0 is before the first.
+        """The next changes after a number; 0 is before the first.
 
-        Numbers grow in the order of commits, so nothing ever comes before what was read.
+        Numbers grow in the order of commits, so no change is ever inserted before one that was read.
         """
         checks.between(since, 0, checks.LARGEST_ID, "since")
         checks.between(limit, 1, MAX_LIMIT, "limit")
@@ -83,9 +83,9 @@ class Feed:
     async def follow(
         self, namespace: str, since: int = 0, quiet_seconds: float = math.inf
     ) -> AsyncGenerator[Page, None]:
-        """Every change behind a number, page by page, and then those that come, until the feed ends.
+        """Every change after a number, page by page, then new ones as they come, until the feed ends.
 
-        An empty page says that nothing came for so many seconds.
+        Yields an empty page when nothing has changed for `quiet_seconds`.
         """
         while not self._ended:
             if (page := await self.page(namespace, since)).entries:
@@ -95,43 +95,43 @@ class Feed:
                 yield page
 
     async def changed(self, namespace: str, since: int, within: float = math.inf) -> bool:
-        """Return when there is a change behind a number, or the feed ends; False if neither comes in time."""
+        """Wait for a change after a number, or for the end of the feed; False if neither comes in time."""
         deadline = time.monotonic() + within
-        pulse = self._pulses.setdefault(namespace, _Pulse())
-        pulse.followers += 1
+        followers = self._followers.setdefault(namespace, _Followers())
+        followers.count += 1
         try:
-            while not self._ended and await self._last(namespace, pulse) <= since:
+            while not self._ended and await self._last(namespace, followers) <= since:
                 if (left := deadline - time.monotonic()) <= 0:
                     return False
-                await tasks.set_within(min(POLL_SECONDS, left), pulse.woken)
+                await tasks.set_within(min(POLL_SECONDS, left), followers.woken)
             return True
         finally:
-            pulse.followers -= 1
-            if not pulse.followers:
-                self._pulses.pop(namespace, None)
+            followers.count -= 1
+            if not followers.count:
+                self._followers.pop(namespace, None)
 
     def wake(self, namespace: str) -> None:
-        """Something was written by this process."""
-        if (pulse := self._pulses.get(namespace)) is not None:
-            pulse.asked_at = -POLL_SECONDS
-            pulse.woken.set()
+        """Let followers look at once: this process has written."""
+        if (followers := self._followers.get(namespace)) is not None:
+            followers.asked_at = -POLL_SECONDS
+            followers.woken.set()
 
     def end(self) -> None:
-        """Let no one wait any longer."""
+        """End all followers."""
         self._ended = True
-        for namespace in list(self._pulses):
+        for namespace in list(self._followers):
             self.wake(namespace)
 
-    async def _last(self, namespace: str, pulse: _Pulse) -> int:
-        """The number of the last change, as it was a moment ago; the first who wants to know it asks for all."""
-        async with pulse.asking:
-            pulse.woken.clear()
-            if time.monotonic() - pulse.asked_at >= POLL_SECONDS:
+    async def _last(self, namespace: str, followers: _Followers) -> int:
+        """The number of the last change, at most POLL_SECONDS old; one follower asks for all of them."""
+        async with followers.asking:
+            followers.woken.clear()
+            if time.monotonic() - followers.asked_at >= POLL_SECONDS:
                 asked_at = time.monotonic()
-                pulse.last = await self.last(namespace)
-                if not pulse.woken.is_set():
-                    pulse.asked_at = asked_at
-            return pulse.last
+                followers.last = await self.last(namespace)
+                if not followers.woken.is_set():
+                    followers.asked_at = asked_at
+            return followers.last
 
     async def _contents(self, db: Statements, changes: Sequence[Recorded]) -> dict[int, Mapping[str, Any]]:
         """What the items of some changes are now, by the numbers of the changes."""

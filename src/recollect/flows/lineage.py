@@ -17,7 +17,7 @@ from recollect.memory.memories import HistoryEntry, StoredMemory
 from recollect.memory.traces import By, Trace, Version
 from recollect.storage.database import Database, Statements
 
-# The latest are told of what happened more often, or has more sources.
+# Of more events, the latest are shown.
 MAX_EVENTS = 200
 MAX_SUPERSEDED = 100
 MAX_SOURCES = 200
@@ -39,7 +39,7 @@ _EVENTS: Mapping[str, What] = {
 }
 _ENDS: Mapping[str, State] = {"deleted": "deleted", "expired": "expired", "forgotten": "forgotten"}
 _DETAILS = ("category", "metadata", "valid_from", "valid_until", "key", "expires_at", "pinned")
-_TOLD_DETAILS = ("key", "valid_from", "valid_until", "expires_at")
+_SHOWN_DETAILS = ("key", "valid_from", "valid_until", "expires_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Story:
 
 
 class Lineage:
-    """Reads what writes have recorded; nothing of an item that is gone but that something happened to it."""
+    """Reads what writes have recorded. Of an item that is gone, it shows events without content."""
 
     def __init__(self, database: Database, capabilities: Capabilities, items: NamedItems) -> None:
         self._database = database
@@ -137,20 +137,17 @@ class Lineage:
         self._items = items
 
     async def of(self, namespace: str, name: str) -> Story:
-        """The story of the item that a name calls: `insight:12`, or an id as recall shows it."""
+        """The story of an item, by a name such as `insight:12` or an id as recall shows it."""
         asked = one_item(name)
         async with self._database.reading(namespace) as db:
             target, item, events = await self._known(db, asked)
             memory = None if item is None else item.memory
+            superseded: tuple[Replaced, ...] = ()
             if memory is not None:
                 versions = await self._capabilities.traces.versions(db, memory.id, MAX_EVENTS)
                 events = _with_differences(events, versions, memory)
-            superseded: tuple[Replaced, ...] = ()
-            if memory is not None:
-                rows = await self._capabilities.traces.superseded(db, memory.id, MAX_SUPERSEDED)
-                mentions = await self._mentions(db, {str(row.memory_id) for row in rows})
-                superseded = tuple(Replaced(mentions[str(row.memory_id)], row.at, row.because) for row in rows)
-            sources, all_told = ((), True) if item is None else await self._sources(db, item)
+                superseded = await self._superseded(db, memory.id)
+            sources, has_all_sources = ((), True) if item is None else await self._sources(db, item)
         state = _state(item, events)
         successors = [event.by for event in events if event.event == "superseded"]
         return Story(
@@ -163,12 +160,12 @@ class Lineage:
             superseded_by=successors[-1] if successors and state == "superseded" else None,
             superseded=superseded,
             sources=sources,
-            is_whole=all_told and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
-            **({} if memory is None else {name: getattr(memory, name) for name in _TOLD_DETAILS}),
+            is_whole=has_all_sources and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
+            **({} if memory is None else {name: getattr(memory, name) for name in _SHOWN_DETAILS}),
         )
 
     async def _known(self, db: Statements, asked: Target) -> tuple[Target, NamedItem | None, list[Event]]:
-        """The one item that is meant, with what it is and what happened to it."""
+        """The item with that name or id, what it is now, and what happened to it."""
         kinds = registry.recalled() if asked.kind is None else [asked.kind]
         known = []
         for kind in kinds:
@@ -198,7 +195,7 @@ class Lineage:
         return [_event(trace) for trace in traces]
 
     async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace]) -> list[Event]:
-        """A history knows more than the feed, but not that it came from elsewhere, nor that it was forgotten."""
+        """From its history, which has more than the feed; only imports and forgetting are in the feed alone."""
         history = (await self._capabilities.memories.history(db, memory_id))[-MAX_EVENTS:]
         details = [entry.detail or {} for entry in history]
         named = {name for detail in details for name in detail.get("saw", ())}
@@ -207,6 +204,11 @@ class Lineage:
         told = [_history_event(entry, mentions) for entry in history]
         others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
         return sorted([*told, *others], key=lambda event: event.at)
+
+    async def _superseded(self, db: Statements, memory_id: UUID) -> tuple[Replaced, ...]:
+        rows = await self._capabilities.traces.superseded(db, memory_id, MAX_SUPERSEDED)
+        mentions = await self._mentions(db, {str(row.memory_id) for row in rows})
+        return tuple(Replaced(mentions[str(row.memory_id)], row.at, row.because) for row in rows)
 
     async def _mentions(self, db: Statements, ids: Iterable[str]) -> dict[str, Mention]:
         targets = [Target(MEMORY, memory_id) for memory_id in ids]
@@ -217,7 +219,7 @@ class Lineage:
         return mentions
 
     async def _sources(self, db: Statements, root: NamedItem) -> tuple[tuple[Source, ...], bool]:
-        """The sources as a tree, in which each has its own sources once; and whether that is all of them."""
+        """The tree of sources, in which each is followed once, and whether it is complete."""
         found: dict[Target, NamedItem | None] = {root.target: replace(root, sources=())}
         level = list(root.sources)
         for _ in range(MAX_DEPTH):
@@ -244,7 +246,7 @@ class Lineage:
 
 @dataclass(slots=True)
 class _Tree:
-    """Sources of sources; an item that is its own source, by whatever way, is named again and not followed."""
+    """Builds the tree of sources; an item that is its own source, directly or not, is named but not followed."""
 
     found: dict[Target, NamedItem | None]
     stored_by: dict[Target, By]
@@ -281,7 +283,7 @@ def _state(item: NamedItem | None, events: Sequence[Event]) -> State:
     if item is not None:
         return "superseded" if item.memory is not None and item.memory.superseded_by is not None else "in_force"
     last = events[-1].event if events else None
-    # What is neither deleted nor forgotten has expired, and waits to be removed.
+    # Neither deleted nor forgotten: it has expired, and is still to be removed.
     return _ENDS.get(last or "", "expired")
 
 

@@ -220,7 +220,7 @@ def test_a_resource_is_read_afresh_each_time(mcp: McpClient, word: str) -> None:
         ("memory://stale-memory?reason=BORED", "reason must be 'LRU_EVICTION' or 'MANUAL_ARCHIVE'"),
         ("memory://stale-memory?days_back=0.5", "days_back"),
         ("memory://stale-memory?importance_min=7", "importance_min must be between 0.0 and 1.0"),
-        ("memory://l2-insights?as_of=yesterday", "as_of is no date and time: write a date and time such as"),
+        ("memory://l2-insights?as_of=yesterday", "as_of must be a date and time such as"),
         ("memory://l2-insights?query=x&as_of=2999-01-01T00:00:00Z", "as_of 2999-01-01T00:00:00+00:00 is in the future"),
         ("memory://working-memory?as_of=2999-01-01T00:00:00Z", "is in the future: pass a time in the past"),
         ("memory://episode-memory?query=x&as_of=2999-01-01T00:00:00Z", "is in the future"),

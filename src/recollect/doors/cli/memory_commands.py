@@ -93,7 +93,10 @@ def memory_history(memory_id: str, as_json: bool) -> None:
 @memories.command("undo")
 @click.argument("memory_id")
 def undo_memory(memory_id: str) -> None:
-    """Restore the memory MEMORY_ID, which a newer one superseded. If both have the same key, the newer gives way."""
+    """Restore the memory MEMORY_ID, which a newer one superseded.
+
+    If both have the same key, the newer one is superseded in turn.
+    """
     from recollect.doors.cli.memories import memories
 
     memories.undo(memory_id)

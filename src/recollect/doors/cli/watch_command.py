@@ -8,14 +8,14 @@ import click
     "--since",
     type=click.IntRange(min=0),
     metavar="NUMBER",
-    help="Begin behind this change; 0 for the first.  [default: what comes from now on; with --once, the first]",
+    help="Start after this change; 0 starts with the first.  [default: only new changes; with --once, 0]",
 )
 @click.option("--once", is_flag=True, help="Print the changes there are, then exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print each change as a line of JSON.")
 def watch(since: int | None, once: bool, as_json: bool) -> None:
     """Print what happens to memories, in order, until Ctrl-C.
 
-    The number of the last change is the cursor to go on from with --since: nothing is missed in between.
+    To continue later without missing anything, pass the number of the last change as --since.
     """
     from recollect.doors.cli.memories.watch import run
 

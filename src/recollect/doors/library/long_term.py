@@ -98,7 +98,7 @@ class LongTermMethods(Opened):
             return MemoryRecord.written(await engine.memories.update(self._scope(engine), wanted, change))
 
     async def undo_memory(self, memory_id: UUID | str) -> MemoryRecord:
-        """Restore a memory that a newer one superseded. If both have the same key, the newer one gives way."""
+        """Restore a memory that a newer one superseded. If both have the same key, the newer one is superseded."""
         with call("undo_memory"):
             wanted = id_of(memory_id, "memory_id")
             engine = await self._engine()
@@ -161,7 +161,7 @@ class LongTermMethods(Opened):
         as_of: datetime | None = None,
         valid_at: datetime | None = None,
     ) -> PinnedRecords:
-        """What belongs into every prompt of a scope: its pinned memories, newest first, within a budget of tokens.
+        """What belongs in every prompt of a scope: its pinned memories, newest first, within a budget of tokens.
 
         Those that are not true in the world at `valid_at` (`as_of`, or else now, by default) are left out.
         """

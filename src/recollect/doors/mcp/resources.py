@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recollect import checks
 from recollect.checks import LARGEST_ID
 from recollect.doors.caller import Caller
 from recollect.doors.changes import Change, ChangesPage
@@ -21,6 +20,7 @@ from recollect.doors.lineage import ItemLineage
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
 from recollect.doors.mcp.tool import meta
+from recollect.doors.recalls import moment
 from recollect.errors import Invalid, RecollectError
 from recollect.flows import feed
 from recollect.flows.cognitive import cognition
@@ -253,7 +253,7 @@ async def _insights(caller: Caller, wanted: InsightParameters) -> Results[Insigh
         wanted.fidelity_min,
         None if after is None else _first_moment(_day(after, "created_after")),
         None if before is None else _last_moment(_day(before, "created_before")),
-        _moment(wanted.as_of),
+        moment(wanted.as_of, "as_of"),
     )
     if wanted.query is None:
         newest = await caller.engine.cognition.newest_insights(caller.namespace, chosen)
@@ -275,7 +275,7 @@ def _insight(insight: insights.Insight, score: float | None) -> Insight:
 
 
 async def _working(caller: Caller, wanted: WorkingParameters) -> list[WorkingItem]:
-    found = await caller.engine.cognition.working(caller.namespace, _moment(wanted.as_of))
+    found = await caller.engine.cognition.working(caller.namespace, moment(wanted.as_of, "as_of"))
     return [WorkingItem.model_validate(item) for item in found]
 
 
@@ -287,7 +287,7 @@ async def _episodes(caller: Caller, wanted: EpisodeParameters) -> Results[Episod
         wanted.min_similarity,
         wanted.reward_min,
         wanted.days_back,
-        _moment(wanted.as_of),
+        moment(wanted.as_of, "as_of"),
     )
     entries = (
         Episode(
@@ -321,7 +321,7 @@ async def _raw(caller: Caller, wanted: RawParameters) -> list[RawDialogue]:
         wanted.speaker,
         wanted.limit,
         wanted.order,
-        _moment(wanted.as_of),
+        moment(wanted.as_of, "as_of"),
     )
     return [
         RawDialogue(
@@ -343,7 +343,7 @@ async def _stale(caller: Caller, wanted: StaleParameters) -> list[StaleItem]:
         wanted.days_back,
         wanted.importance_min,
         wanted.limit,
-        _moment(wanted.as_of),
+        moment(wanted.as_of, "as_of"),
     )
     return [StaleItem.model_validate(item) for item in found]
 
@@ -354,13 +354,6 @@ def _day(text: str, name: str) -> date:
         return date.fromisoformat(text.strip())
     except ValueError as problem:
         raise Invalid(f"{name} must be a date, YYYY-MM-DD, not {text!r}") from problem
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        return None if text is None else checks.moment(text)
-    except ValueError as problem:
-        raise Invalid(f"as_of is no date and time: {problem}") from problem
 
 
 def _first_moment(day: date) -> datetime:

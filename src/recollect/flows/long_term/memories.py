@@ -15,7 +15,8 @@ from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
-from recollect.flows.long_term.memory_ids import as_uuid, existing, is_uuid, unknown
+from recollect.flows.long_term.echoes import Echoes
+from recollect.flows.long_term.memory_ids import as_uuid, existing, unknown
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options, check_scope
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
 from recollect.flows.long_term.memory_writer import Additions, MemoryWriter, Replaced, superseding
@@ -24,7 +25,7 @@ from recollect.flows.results import Results
 from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
 from recollect.flows.search.relevance import Floor
 from recollect.inference.llm import Llm
-from recollect.language.sameness import gist, sayings
+from recollect.language.sameness import gist
 from recollect.memory import changes
 from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Scope
@@ -42,7 +43,6 @@ from recollect.storage.database import Database, Transaction
 from recollect.storage.failures import Duplicate
 
 MAX_LISTED = 1000
-MAX_RECALLED = 1000
 
 # Nominees of each leg per result: the best of both legs together are not the best of either.
 NOMINATED_EACH = 2
@@ -80,6 +80,7 @@ class LongTermMemory:
         self._recall = recall
         self._changes = feed
         self._named_items = named_items
+        self._echoes = Echoes(database, memories, self._nearest)
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
@@ -114,7 +115,7 @@ class LongTermMemory:
         origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, additions):
             return known
-        if echoed := await self._echoed(namespace, text, scope, recalled):
+        if echoed := await self._echoes.of(namespace, text, scope, recalled):
             return Added(echoed, "echo")
         condensed = await self._condensed(namespace, text, scope)
         same = condensed.same if condensed.same and condensed.same.category == category else None
@@ -149,7 +150,7 @@ class LongTermMemory:
         min_relevance: Floor | None = None,
         half_life_days: float | None = None,
     ) -> Results[FoundMemory]:
-        """Memories that answer a question, in the order of recall, each with its own whole text."""
+        """Memories that answer a question, best match first, each with its whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
         check_scope(scope)
         only = (chosen or Chosen()).checked()
@@ -165,7 +166,7 @@ class LongTermMemory:
             as_of=only.as_of,
             valid_at=only.valid_at,
         )
-        # Two memories that read alike to recall are two all the same: they were kept apart when they were stored.
+        # Not folded: memories that recall takes for duplicates were stored as two on purpose.
         found = await self._recall.recall(
             namespace,
             query,
@@ -415,27 +416,6 @@ class LongTermMemory:
             return []  # a new memory is stored all the same, compared with none
         return [found.memory for found in near]
 
-    async def _echoed(
-        self, namespace: str, text: str, scope: MemoryScope, recalled: Sequence[str]
-    ) -> StoredMemory | None:
-        """The memory that a text repeats, if it says nothing but what was recalled."""
-        if not recalled:
-            return None
-        checks.between(len(recalled), 1, MAX_RECALLED, "the number of recalled texts")
-        ids = {entry: as_uuid(entry) for entry in recalled if is_uuid(entry)}
-        async with self._database.reading(namespace) as db:
-            named = await self._memories.find(db, list(ids.values()))
-        own = [memory for memory in named.values() if memory.superseded_by is None and _may_see(scope, memory)]
-        texts = [*(entry for entry in recalled if entry not in ids), *(memory.text for memory in own)]
-        said = await tasks.in_thread(sayings, text)
-        known = await tasks.in_thread(lambda: frozenset[str]().union(*map(sayings, texts)))
-        if not said or not said <= known:
-            return None
-        widest = MemoryScope(user_id=scope.user_id) if scope.user_id is not None else scope
-        near = [memory for memory in await self._nearest(namespace, text, widest) if _may_see(scope, memory)]
-        # What was recalled need not be a memory. Then this is the first time that it becomes one.
-        return next((memory for memory in [*own, *near] if not said.isdisjoint(sayings(memory.text))), None)
-
     async def _same(self, namespace: str, identity: Identity, origin: Identity) -> StoredMemory | None:
         async with self._database.reading(namespace) as db:
             return await self._memories.same(db, identity, origin)
@@ -478,17 +458,6 @@ class LongTermMemory:
 
 async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
-
-
-def _may_see(scope: MemoryScope, memory: StoredMemory) -> bool:
-    """Whether a memory is of the same user, or of no user and of no other agent or session."""
-    if scope.user_id is not None and memory.user_id is not None:
-        return memory.user_id == scope.user_id
-    return (
-        memory.user_id is None
-        and memory.agent_id in (None, scope.agent_id)
-        and memory.session_id in (None, scope.session_id)
-    )
 
 
 def _in_force(memory: StoredMemory) -> bool:

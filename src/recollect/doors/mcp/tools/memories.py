@@ -125,7 +125,7 @@ async def update_memory(
 
 @TOOLS.tool("Undo supersession", MERGES)
 async def undo_memory(caller: Caller, id: Id) -> WrittenMemory:  # noqa: A002
-    """Restore a memory that a newer one superseded. If they have the same key, the newer one gives way."""
+    """Restore a memory that a newer one superseded. If they have the same key, the newer one is superseded."""
     return WrittenMemory.of(await caller.engine.memories.undo(caller.namespace, id))
 
 
@@ -168,7 +168,7 @@ async def pinned_memories(
     token_budget: Annotated[int, Field(ge=1, lt=2**31), WHOLE] = PINNED_TOKENS,
     as_of: AsOf = None,
 ) -> PinnedRecords:
-    """Return the pinned memories, which belong into every prompt, newest first, within a token budget."""
+    """Return the pinned memories, which belong in every prompt, newest first, within a token budget."""
     scope = MemoryScope(user_id, agent_id, session_id)
     return PinnedRecords.of(await caller.engine.pinned.of(caller.namespace, scope, token_budget, as_of=as_of))
 

@@ -44,13 +44,13 @@ async def list_changes(
     accept: Annotated[str, Header(include_in_schema=False)] = "",
     last_event_id: Annotated[
         int | None,
-        Header(ge=0, le=LARGEST_ID, description="Of a stream that was cut off: goes on from here instead of `since`"),
+        Header(ge=0, le=LARGEST_ID, description="Resumes an interrupted stream after this change, instead of `since`"),
     ] = None,
 ) -> ChangesPage | StreamingResponse:
-    """Everything that happened to memories behind a number, oldest first.
+    """Everything that happened to memories after a number, oldest first.
 
-    With `Accept: text/event-stream`, a stream that goes on as things happen: each event has a change as its data and
-    its number as its id.
+    With `Accept: text/event-stream`, a stream that sends new changes as they happen: each event has a change as its
+    data and its number as its id.
     """
     caller = calling(request)
     is_stream = EVENTS in accept

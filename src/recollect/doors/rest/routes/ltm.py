@@ -28,7 +28,8 @@ from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routes.recall import AS_OF, FLOOR, HALF_LIFE, VALID_AT, Floor, HalfLife
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
-from recollect.flows.long_term.memories import MAX_LISTED, MAX_RECALLED
+from recollect.flows.long_term.echoes import MAX_RECALLED
+from recollect.flows.long_term.memories import MAX_LISTED
 from recollect.flows.long_term.memory_requests import (
     MAX_SOURCES,
     MAX_SUPERSEDED,
@@ -476,7 +477,7 @@ async def delete_memory(
 
 @router.post("/{memory_id}/undo", responses=responses(404, 409) | EMBEDDED)
 async def undo_supersession(request: Request, memory_id: str, response: Response) -> MemoryResponse:
-    """Restore a memory that a newer one superseded. If both have the same key, the newer one is superseded in turn."""
+    """Restore a memory that a newer one superseded. If both have the same key, the newer one is superseded."""
     caller = calling(request)
     return _written(response, await caller.engine.memories.undo(caller.namespace, memory_id))
 
