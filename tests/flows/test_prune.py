@@ -72,11 +72,11 @@ async def test_what_is_counted_is_what_goes(engine: Engine, namespace: str, monk
     await add(engine, namespace, "Ann lives in Oslo.", ann, key="home")
     await age(engine, namespace, *old)
     before = await rows(engine, namespace)
-    stale = not_changed_for(90 * DAY)
-    counted = await engine.prune.count(namespace, stale)
+    unchanged = not_changed_for(90 * DAY)
+    counted = await engine.prune.count(namespace, unchanged)
     assert await rows(engine, namespace) == before
     told: list[int] = []
-    pruned = await engine.prune.prune(namespace, stale, told.append)
+    pruned = await engine.prune.prune(namespace, unchanged, told.append)
     assert pruned == counted
     assert pruned.receipt.rows == {"memories": 6, "memory_versions": 2, "passages": 7}
     assert (pruned.by_user, pruned.by_category) == ({"ann": 5, None: 1}, {"fact": 5, "preference": 1})
@@ -86,7 +86,7 @@ async def test_what_is_counted_is_what_goes(engine: Engine, namespace: str, monk
     assert told == sorted(told)
     assert told[-1] == pruned.receipt.total
     assert await left(engine, namespace) == {"Ann lives in Oslo."}
-    assert (await engine.prune.count(namespace, stale)).receipt.rows == {}
+    assert (await engine.prune.count(namespace, unchanged)).receipt.rows == {}
 
 
 async def test_it_is_as_if_each_had_been_deleted(engine: Engine, namespace: str) -> None:
@@ -148,7 +148,7 @@ async def test_filters_choose_among_the_old_ones(engine: Engine, namespace: str)
     elsewhere = await add(engine, f"{namespace}-other", "Ann has a boat.", MemoryScope("ann"))
     await age(engine, namespace, *old)
     await age(engine, f"{namespace}-other", elsewhere)
-    stale = not_changed_for(90 * DAY, "ann", "bot", "fact")
+    unchanged = not_changed_for(90 * DAY, "ann", "bot", "fact")
     for filters, expected in (
         ((None, None, None), 6),
         (("ann", None, None), 4),
@@ -158,7 +158,7 @@ async def test_filters_choose_among_the_old_ones(engine: Engine, namespace: str)
     ):
         counted = await engine.prune.count(namespace, not_changed_for(90 * DAY, *filters))
         assert counted.receipt.rows["memories"] == expected
-    assert (await engine.prune.prune(namespace, stale)).receipt.rows["memories"] == 1
+    assert (await engine.prune.prune(namespace, unchanged)).receipt.rows["memories"] == 1
     assert "fact number 1" not in await left(engine, namespace)
     assert len(await left(engine, namespace)) == 5
 

@@ -23,8 +23,8 @@ from recollect.memory.memories import Memories
 from recollect.memory.records import Records
 from recollect.memory.resources import Resources
 from recollect.memory.sessions import Sessions
-from recollect.memory.stale import StaleMemories
 from recollect.memory.traces import Traces
+from recollect.memory.unchanged import UnchangedMemories
 from recollect.memory.windows import Windows
 
 
@@ -37,7 +37,7 @@ class Capabilities:
     windows: Windows = field(default_factory=Windows)
     documents: Documents = field(default_factory=Documents)
     memories: Memories = field(default_factory=Memories)
-    stale: StaleMemories = field(default_factory=StaleMemories)
+    unchanged: UnchangedMemories = field(default_factory=UnchangedMemories)
     resources: Resources = field(default_factory=Resources)
     insights: Insights = field(default_factory=Insights)
     working: Working = field(default_factory=Working)

@@ -1,4 +1,4 @@
-"""Prune: deletes long-term memories that have not changed for long, but never pinned ones."""
+"""Prune: deletes long-term memories that have not changed for a while, but never pinned ones."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -15,17 +15,17 @@ from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.long_term.memory_writer import MemoryWriter
 from recollect.memory.changes import Change
 from recollect.memory.memories import CATEGORIES
-from recollect.memory.stale import Stale, StaleMemory
+from recollect.memory.unchanged import Unchanged, UnchangedMemory
 from recollect.storage.database import Database, Statements
 
-# Memories that are counted at once, or leave in one transaction.
+# Memories that are counted at once, or deleted in one transaction.
 PRUNED_AT_ONCE = 100
 PRUNED = {"because": "pruned"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What went, or would go: the rows of each kind, and whose memories they are; None for those of no user."""
+    """What was deleted, or would be: rows of each kind, and memories by user (None: of no user) and by category."""
 
     receipt: Receipt
     by_user: dict[str | None, int]
@@ -38,16 +38,16 @@ class _Found:
     users: Counter[str | None] = field(default_factory=Counter)
     categories: Counter[str] = field(default_factory=Counter)
 
-    def pruned(self, stale: Stale) -> Pruned:
-        """Those who have the most come first."""
-        what = f"memories not changed since {stale.before:%Y-%m-%d %H:%M} UTC"
+    def pruned(self, unchanged: Unchanged) -> Pruned:
+        """The result, with the largest counts first."""
+        what = f"memories not changed since {unchanged.before:%Y-%m-%d %H:%M} UTC"
         return Pruned(self.tally.receipt(what), dict(self.users.most_common()), dict(self.categories.most_common()))
 
 
 def not_changed_for(
     seconds: float, user_id: str | None = None, agent_id: str | None = None, category: str | None = None
-) -> Stale:
-    """Memories to which nothing has happened for so many seconds, or a sentence about what cannot be asked for."""
+) -> Unchanged:
+    """Memories that have not changed for so many seconds, or Invalid."""
     if not seconds > 0:
         raise Invalid("The age must be greater than 0: otherwise all memories would be deleted")
     for name, value in (("user_id", user_id), ("agent_id", agent_id)):
@@ -59,7 +59,7 @@ def not_changed_for(
         before = datetime.now(UTC) - timedelta(seconds=seconds)
     except OverflowError as problem:
         raise Invalid("The age goes back to before the year 1: choose a lower one") from problem
-    return Stale(before, user_id, agent_id, category)
+    return Unchanged(before, user_id, agent_id, category)
 
 
 class Prune:
@@ -67,46 +67,46 @@ class Prune:
 
     def __init__(self, database: Database, capabilities: Capabilities, passage_writer: PassageWriter) -> None:
         self._database = database
-        self._stale = capabilities.stale
+        self._unchanged = capabilities.unchanged
         self._memories = capabilities.memories
         self._passages = capabilities.passages
         self._changes = capabilities.changes
         self._writer = MemoryWriter(capabilities.memories, capabilities.passages, passage_writer)
 
-    async def count(self, namespace: str, stale: Stale) -> Pruned:
+    async def count(self, namespace: str, unchanged: Unchanged) -> Pruned:
         """Count what would be deleted; delete nothing."""
         found = _Found(Tally())
-        async for page in self._pages(namespace, stale):
+        async for page in self._pages(namespace, unchanged):
             async with self._database.reading(namespace) as db:
                 await self._add(db, page, found)
-        return found.pruned(stale)
+        return found.pruned(unchanged)
 
     @telemetry.memory_operation("delete_memory", lambda pruned: pruned.receipt.total)
-    async def prune(self, namespace: str, stale: Stale, progress: Progress | None = None) -> Pruned:
-        """Delete them with all that they ever said, as one by one; `progress` gets the number of deleted rows."""
+    async def prune(self, namespace: str, unchanged: Unchanged, progress: Progress | None = None) -> Pruned:
+        """Delete them with their past versions; `progress` gets the number of deleted rows."""
         found = _Found(Tally(progress))
-        async for page in self._pages(namespace, stale):
+        async for page in self._pages(namespace, unchanged):
             async with self._database.transaction(namespace) as tx:
                 held = await self._memories.lock(tx, [each.id for each in page])
-                # Whatever is done to a memory, a pin included, moves this time.
+                # Skips what was changed or pinned meanwhile: that moves `since`.
                 same = [each for each in page if each.id in held and held[each.id].since == each.since]
                 await self._add(tx, same, found)
                 gone = await self._writer.remove(tx, [each.id for each in same], "delete")
                 await self._changes.record(tx, [Change("delete", MEMORY, str(each), PRUNED) for each in gone])
             found.tally.tell()
-        return found.pruned(stale)
+        return found.pruned(unchanged)
 
-    async def _pages(self, namespace: str, stale: Stale) -> AsyncIterator[Sequence[StaleMemory]]:
+    async def _pages(self, namespace: str, unchanged: Unchanged) -> AsyncIterator[Sequence[UnchangedMemory]]:
         behind = UUIDS.before_all
         while True:
             async with self._database.reading(namespace) as db:
-                page = await self._stale.page(db, stale, behind, PRUNED_AT_ONCE)
+                page = await self._unchanged.page(db, unchanged, behind, PRUNED_AT_ONCE)
             if not page:
                 return
             yield page
             behind = page[-1].id
 
-    async def _add(self, db: Statements, memories: Sequence[StaleMemory], found: _Found) -> None:
+    async def _add(self, db: Statements, memories: Sequence[UnchangedMemory], found: _Found) -> None:
         ids = [each.id for each in memories]
         versions = await self._memories.versions(db, ids)
         found.tally.add("memories", len(ids))

@@ -25,10 +25,10 @@ async def run(
     yes: bool,
 ) -> None:
     """Delete memories that have not changed for long."""
-    stale = not_changed_for(seconds(older_than, "--older-than"), user, agent, category)
+    unchanged = not_changed_for(seconds(older_than, "--older-than"), user, agent, category)
     async with opened_engine() as engine:
         where = chosen_namespace(engine, namespace)
-        expected = await engine.prune.count(where, stale)
+        expected = await engine.prune.count(where, unchanged)
         if not expected.receipt.rows:
             echo(f"{expected.receipt.what}: there are none")
             return
@@ -40,7 +40,7 @@ async def run(
         # Hidden where there is no terminal; on standard error, so that the receipt can be piped on.
         length = expected.receipt.total
         with click.progressbar(length=length, label="Pruning", show_pos=True, file=sys.stderr) as bar:
-            pruned = await engine.prune.prune(where, stale, lambda gone: bar.update(gone - bar.pos))
+            pruned = await engine.prune.prune(where, unchanged, lambda gone: bar.update(gone - bar.pos))
         _print(pruned, "deleted")
 
 

@@ -1,6 +1,6 @@
 -- page
--- The next memories behind an id that nothing has happened to since a moment, but for pinned ones. One that was only
--- ever stored is as old as it says, also if it was stored later; others as old as what happened to them last.
+-- The next memories after an id that have not changed since a moment, except pinned ones. The age of a memory without
+-- past versions counts from created_at, even if it was stored later; that of others from their last change.
 select id, user_id, category, since from memories
 where namespace = :namespace and id > :behind and not pinned
   and coalesce(updated_at, created_at) < :before
