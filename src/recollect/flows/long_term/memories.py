@@ -16,7 +16,7 @@ from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, condense, verbatim
 from recollect.flows.long_term.memory_ids import as_uuid, existing, is_uuid, unknown
-from recollect.flows.long_term.memory_requests import Change, Chosen, Options
+from recollect.flows.long_term.memory_requests import Change, Chosen, Options, check_scope
 from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
 from recollect.flows.long_term.memory_writer import MemoryWriter, More, Replaced, superseding
 from recollect.flows.named_items import NamedItems
@@ -30,6 +30,7 @@ from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import (
     CATEGORIES,
+    EXPIRE,
     Draft,
     HistoryEntry,
     Identity,
@@ -38,8 +39,9 @@ from recollect.memory.memories import (
     Place,
     StoredMemory,
 )
+from recollect.origin import Origin
 from recollect.storage.database import Database, Transaction
-from recollect.storage.failures import Duplicate
+from recollect.storage.failures import Contended, Duplicate
 
 MAX_LISTED = 1000
 MAX_RECALLED = 1000
@@ -55,6 +57,8 @@ _ATTEMPTS = 5
 # Memories that expire in one transaction.
 SWEPT_AT_ONCE = 100
 EXPIRED = {"because": "expired"}
+# Whoever's request removes what has expired did not end it.
+_NOBODY = Origin("library")
 
 Result = TypeVar("Result")
 
@@ -102,7 +106,7 @@ class LongTermMemory:
         """
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
-        _check_scope(scope, needed=True)
+        check_scope(scope, needed=True)
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
@@ -154,7 +158,7 @@ class LongTermMemory:
     ) -> Results[FoundMemory]:
         """Memories that answer a question, in the order of recall, each with its own whole text."""
         checks.between(limit, 1, MAX_TOP_K, "limit")
-        _check_scope(scope, needed=True)
+        check_scope(scope, needed=True)
         only = (chosen or Chosen()).checked()
         searched = Scope(
             scope.user_id,
@@ -196,7 +200,7 @@ class LongTermMemory:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
         scope = scope or MemoryScope()
         checks.between(limit, 1, MAX_LISTED, "limit")
-        _check_scope(scope, needed=False)
+        check_scope(scope, needed=False)
         only = (chosen or Chosen()).checked()
         async with self._database.searching(namespace) as db:
             page = await self._memories.newest(db, scope, only, limit + 1, behind)
@@ -266,7 +270,7 @@ class LongTermMemory:
             replaced = await self._memories.replaced_by(db, wanted)
         ids = tuple(memory.id for memory in replaced)
         if not restore:
-            await self._removed(namespace, wanted, {})
+            await self._unhindered(namespace, lambda: self._removed(namespace, wanted, {}))
             return Deleted(wanted, ids, ())
         # A superseded memory never changes, so that this holds until the transaction.
         prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
@@ -303,8 +307,9 @@ class LongTermMemory:
         while True:
             async with self._database.transaction(namespace) as tx:
                 over = await self._memories.expired(tx, SWEPT_AT_ONCE)
-                gone = await self._writer.remove(tx, over, "expire") if over else []
-                await self._changes.record(tx, [changes.Change("delete", MEMORY, str(each), EXPIRED) for each in gone])
+                gone = await self._writer.remove(tx, over, EXPIRE) if over else []
+                told = [changes.Change("delete", MEMORY, str(each), EXPIRED, by=_NOBODY) for each in gone]
+                await self._changes.record(tx, told)
             removed += len(gone)
             if once or len(over) < SWEPT_AT_ONCE:
                 return removed
@@ -340,18 +345,21 @@ class LongTermMemory:
         return Written(restored, prepared.degraded)
 
     async def _unhindered(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
-        """Write, and once more after a clash: what stood in the way may have expired, or may give way by now."""
-        try:
-            return await write()
-        except Duplicate:
-            await self.sweep(namespace)
-            return await write()
+        """Write, and again after a clash: what stood in the way may have expired, or may give way by now."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await write()
+            except Contended:
+                continue
+            except Duplicate:
+                await self.sweep(namespace)
+        return await write()
 
     async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], more: More) -> Added:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
             memory, superseded = None, list[UUID]()
-            with suppress(Duplicate):  # another request has just taken the key: this one comes after it
+            with suppress(Duplicate, Contended):  # another request has just taken the key: this one comes after it
                 async with self._database.transaction(namespace) as tx:
                     memory, superseded = await self._writer.add(tx, draft, prepared, replaced)
                     if memory is not None:
@@ -363,7 +371,7 @@ class LongTermMemory:
                 return known
             # What stands in the way has expired.
             await self.sweep(namespace)
-        raise Conflict("Another request is deleting the same memory: try again")
+        raise Conflict("Other requests are writing or deleting the same memory or key: try again")
 
     async def _tell(
         self,
@@ -468,15 +476,6 @@ class LongTermMemory:
 
 async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
-
-
-def _check_scope(scope: MemoryScope, *, needed: bool) -> None:
-    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "session_id": scope.session_id}
-    if needed and not any(value is not None for value in ids.values()):
-        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
-    for name, value in ids.items():
-        if value is not None:
-            checks.identifier(value, name)
 
 
 def _may_see(scope: MemoryScope, memory: StoredMemory) -> bool:

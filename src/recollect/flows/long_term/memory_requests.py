@@ -8,7 +8,7 @@ from typing import Any, Self
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.kinds import registry
-from recollect.memory.memories import CATEGORIES, Filter, StoredMemory
+from recollect.memory.memories import CATEGORIES, Filter, MemoryScope, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +184,13 @@ def _merged(old: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[name] = _merged(merged.get(name), value) if isinstance(value, Mapping) else value
     return merged
+
+
+def check_scope(scope: MemoryScope, *, needed: bool) -> None:
+    """Refuse ids that nobody can have, and where one is needed, none."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "session_id": scope.session_id}
+    if needed and not any(value is not None for value in ids.values()):
+        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
+    for name, value in ids.items():
+        if value is not None:
+            checks.identifier(value, name)
