@@ -18,17 +18,24 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.types import ResourceUpdatedNotification, TextResourceContents
 
-from recollect import MemoryManager
+from recollect import MemoryManager, origin
 from recollect.doors.rest.routes import changes
 from recollect.engine import Engine
+from recollect.flows.long_term.memory_requests import Options
+from recollect.memory.memories import MemoryScope
 from recollect.settings import Settings
 from recollect.storage import embedded
+from recollect.storage.sql import Query
+from recollect.tasks import in_thread
 from tests.commands import RECOLLECT, recollect
 from tests.mcp_servers import environment, over_stdio
 from tests.rest_servers import listening
 from tests.rest_servers import serving as serving_rest
 
 EVENTS = {"Accept": "text/event-stream"}
+EXPIRE = Query.named(
+    "test.changes.expire", "update memories set expires_at = now() - interval '1 second' where namespace = :namespace"
+)
 
 
 @asynccontextmanager
@@ -276,19 +283,19 @@ def test_watch_prints_what_there_is_and_what_comes(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
-def test_watch_says_that_a_memory_was_superseded_and_restored(settings: Settings) -> None:
-    keyed = ("remember", "--user", "nils", "--key", "home city")
-    oslo = recollect(*keyed, "Nils lives in Oslo.").stdout.strip()
-    bergen = recollect(*keyed, "Nils lives in Bergen.").stdout.strip()
-    recollect("memories", "undo", oslo)
-    changes = [line for line in recollect("watch", "--once").stdout.splitlines() if "memory:" in line]
-    assert [line[29:].removesuffix("  by cli") for line in changes] == [
-        f"add     memory:{oslo}",
-        f"update  memory:{oslo}  superseded by memory:{bergen}",
-        f"add     memory:{bergen}",
-        f"update  memory:{bergen}  superseded by memory:{oslo}",
-        f"update  memory:{oslo}  restored",
-    ]
+async def test_watch_says_what_became_of_a_memory(engine: Engine, namespace: str) -> None:
+    home = (MemoryScope("ann"), None, (), None, Options(key="home"))
+    with origin.acting("rest", "the day shift"):
+        old = (await engine.memories.add(namespace, "Ann lives in Rome.", "fact", *home)).memory
+        new = (await engine.memories.add(namespace, "Ann lives in Bonn.", "fact", *home)).memory
+        await engine.memories.undo(namespace, str(old.id))
+        async with engine.database.transaction(namespace) as tx:
+            await tx.all(EXPIRE)
+        await engine.memories.sweep(namespace)
+    shown = (await in_thread(recollect, "watch", "--once")).stdout
+    assert f"update  memory:{old.id}  superseded by memory:{new.id}  by the day shift (rest)\n" in shown
+    assert f"update  memory:{old.id}  restored  by the day shift (rest)\n" in shown
+    assert f"delete  memory:{old.id}  expired\n" in shown
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)

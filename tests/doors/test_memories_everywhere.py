@@ -108,6 +108,20 @@ def test_one_fact_changed_through_every_door_is_the_same_at_every_door_and_time(
     assert f"supersede  by {lisbon}  because of: key\n" in told
 
 
+def test_a_memory_goes_by_the_name_that_recall_shows_at_every_door(doors: Doors) -> None:
+    doors.mcp.ok("add_memory", text="Xenia collects sundials.", user_id="xenia")
+    (found, *_) = doors.mcp.ok("recall", query="Who collects sundials?")["memories"]
+    assert found["id"].startswith("memory:")
+    assert doors.shown(found["id"]) == "Xenia collects sundials."
+    doors.mcp.ok("add_memory", text="Xenia collects clocks.", user_id="xenia", supersedes=[found["id"]])
+    assert doors.cli("memories", "undo", found["id"]) == "Restored: Xenia collects sundials.\n"
+    told = doors.http.get(f"/ltm/memories/{found['id']}/lineage").raise_for_status().json()
+    assert told["name"] == found["id"]
+    assert [each["event"] for each in doors.mcp.ok("memory_history", id=found["id"])] == ["create", "supersede", "undo"]
+    doors.http.delete(f"/ltm/memories/{found['id']}").raise_for_status()
+    assert [text for _, text in doors.listed("xenia")] == ["Xenia collects clocks."]
+
+
 def test_what_is_true_at_a_time_is_the_same_at_every_door(doors: Doors) -> None:
     doors.cli("remember", "--user", "ben", "--valid-until", "2026-01-01T00:00Z", "Ben works at the harbour.")
     body = {"category": "fact", "user_id": "ben", "valid_from": "2026-01-01T00:00:00Z"}

@@ -214,12 +214,32 @@ async def test_an_expired_memory_is_out_of_lineage_and_history_before_it_is_swep
     memory = await add(engine, namespace, "The zyxomlurk is late.")
     async with engine.database.transaction(namespace) as tx:
         await tx.all(EXPIRE)
+    stories = []
     for _ in range(2):
-        story = await of(engine, namespace, memory.id)
-        assert story.state == "expired"
-        assert "zyxomlurk" not in str([story, await engine.memories.history(namespace, str(memory.id))])
+        stories.append(await of(engine, namespace, memory.id))
+        assert "zyxomlurk" not in str([stories, await engine.memories.history(namespace, str(memory.id))])
         await engine.memories.sweep(namespace)
-    assert [event.event for event in story.events] == ["stored", "expired"]
+    before, after = stories
+    assert before == after
+    assert after.state == "expired"
+    assert [event.event for event in after.events] == ["stored", "expired"]
+
+
+async def test_that_a_memory_expires_is_the_work_of_nobody_and_has_its_own_time(engine: Engine, namespace: str) -> None:
+    over = datetime.now(UTC) + timedelta(days=1)
+    with origin.acting("rest", "the day shift"):
+        memory = await add(engine, namespace, "The ferry is late.", key="ferry", expires_at=over)
+        await engine.memories.update(namespace, str(memory.id), Change("The ferry is early."))
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(EXPIRE)
+    with origin.acting("rest", "the night shift"):
+        assert await engine.memories.sweep(namespace) == 1
+    (*_, last) = (await of(engine, namespace, memory.id)).events
+    assert (last.event, last.author, last.door) == ("expired", None, None)
+    (*_, told) = (await engine.feed.page(namespace, 0)).entries
+    assert (told.change.detail, told.change.author) == ({"because": "expired"}, None)
+    # Not when it was swept, and not before what happened to it.
+    assert last.at <= told.change.at - timedelta(microseconds=1)
 
 
 async def test_cycles_end_and_depth_and_number_are_bounded(

@@ -4,6 +4,7 @@ At the end the same is asked of random histories: `python -m tests.oracle` runs 
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -268,6 +269,8 @@ async def test_erasure_is_stronger_than_history(engine: Engine, namespace: str, 
         over = tomorrow()
         await engine.memories.update(namespace, str(memory.id), Change(details={"expires_at": over}))
         await let_pass(engine, namespace, over)
+    exported = "".join([line async for line in engine.exporting.lines(namespace)])
+    assert [city for city in ("Rome", "Paris", "Bonn") if city in exported] == []
     for moment in [*moments, None]:
         assert await everywhere(engine, namespace, as_of=moment) == set()
         with pytest.raises(NotFound):
@@ -367,7 +370,7 @@ async def test_of_two_memories_of_a_key_that_one_replaced_only_the_newer_is_rest
 
 
 async def test_of_a_key_that_many_add_at_once_exactly_one_is_in_force(engine: Engine, namespace: str) -> None:
-    added = await asyncio.gather(*(add(engine, namespace, f"Ann lives in room {n}", key="home") for n in range(5)))
+    added = await asyncio.gather(*(add(engine, namespace, f"Ann lives in room {n}", key="home") for n in range(24)))
     assert {each.what for each in added} == {"created"}
     (left,) = (await engine.memories.newest(namespace, ANN)).memories
     superseded: list[UUID] = [memory_id for each in added for memory_id in each.superseded]
@@ -376,10 +379,26 @@ async def test_of_a_key_that_many_add_at_once_exactly_one_is_in_force(engine: En
 
 
 async def test_of_a_key_that_many_change_to_at_once_exactly_one_is_in_force(engine: Engine, namespace: str) -> None:
-    made = [await stored(engine, namespace, f"Ann lives in room {n}") for n in range(2)]
+    made = [await stored(engine, namespace, f"Ann lives in room {n}") for n in range(8)]
     change = Change(details={"key": "home"})
     await asyncio.gather(*(engine.memories.update(namespace, str(memory.id), change) for memory in made))
     assert len(await everywhere(engine, namespace)) == 1
+
+
+async def test_of_a_key_that_many_write_to_and_undo_at_once_nobody_is_turned_away(
+    engine: Engine, namespace: str
+) -> None:
+    """Each locks the one that it brings back, then the one that has the key: in a circle, one of them is ended."""
+    made = [await stored(engine, namespace, f"Ann lives in room {n}", key="home") for n in range(8)]
+
+    async def undo(memory: StoredMemory) -> None:
+        with suppress(Invalid):  # it is in force already
+            await engine.memories.undo(namespace, str(memory.id))
+
+    for turn in range(4):
+        more = [add(engine, namespace, f"Ann lives in house {turn} {n}", key="home") for n in range(4)]
+        await asyncio.gather(*more, *map(undo, made))
+        assert len(await everywhere(engine, namespace)) == 1
 
 
 @pytest.mark.unindexed("it is the indexer itself")

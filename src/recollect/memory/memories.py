@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Self
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from recollect import origin
 from recollect.identifiers import uuid7
@@ -21,6 +21,7 @@ class _Sql(Queries, file="memories.sql"):
     same: Query
     take_slot: Query
     in_slot: Query
+    slot_taken: Query
     find: Query
     find_as_of: Query
     pinned: Query
@@ -85,8 +86,9 @@ VERSION_RECORD = Record(
 
 CATEGORIES = ("semantic", "episodic", "fact", "preference")
 
-EVENTS = ("create", "update", "delete", "supersede", "undo", "expire")
-"""What a history tells of."""
+EXPIRE = "expire"
+EVENTS = ("create", "update", "delete", "supersede", "undo", EXPIRE)
+"""What a history tells of. That a memory has expired is nobody's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +276,12 @@ class Memories:
 
     async def in_slot(self, tx: Transaction, scope: MemoryScope, key: str) -> StoredMemory | None:
         """The memory in force that has a key in a scope, locked until this transaction ends."""
-        row = await tx.first(_Sql.in_slot, slot=slot_of(scope, key))
-        return None if row is None else StoredMemory.of(row)
+        slot = slot_of(scope, key)
+        # The one that was waited for may have given way: then its successor has the key.
+        while (row := await tx.first(_Sql.in_slot, slot=slot)) is None:
+            if await tx.first(_Sql.slot_taken, slot=slot) is None:
+                return None
+        return StoredMemory.of(row)
 
     async def find(
         self, db: Statements, ids: Sequence[UUID], as_of: datetime | None = None
@@ -375,11 +381,12 @@ class Memories:
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
         """Delete memories; returns those that existed. Their histories stay, without texts."""
-        removed = {row["id"]: MemoryScope(*row[1:]) for row in await tx.all(_Sql.remove, ids=list(ids))}
-        await tx.all(_Sql.blank_history, ids=list(removed))
-        for memory_id, scope in removed.items():
-            await self._record(tx, memory_id, scope, event, None, None)
-        return list(removed)
+        removed = await tx.all(_Sql.remove, ids=list(ids))
+        await tx.all(_Sql.blank_history, ids=[row["id"] for row in removed])
+        for row in removed:
+            scope = MemoryScope(row["user_id"], row["agent_id"], row["session_id"])
+            await self._record(tx, row["id"], scope, event, None, None, row["ended"] if event == EXPIRE else None)
+        return [row["id"] for row in removed]
 
     async def expire_versions(self, tx: Transaction, memory: StoredMemory) -> list[str]:
         """Let the past versions of a memory expire when it does; returns them, as their passages name them."""
@@ -406,7 +413,7 @@ class Memories:
         """Everything that happened to a memory, in order."""
         return [
             HistoryEntry(**{**row, "detail": None if row["detail"] is None else json.loads(row["detail"])})
-            for row in await db.all(_Sql.history, memory_id=memory_id)
+            for row in await db.all(_Sql.history, memory_id=memory_id, expiry_id=_expiry_id(memory_id))
         ]
 
     async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
@@ -438,27 +445,8 @@ class Memories:
         self, tx: Transaction, memory: StoredMemory, until: datetime, superseded_by: UUID | None = None
     ) -> None:
         """Keep a memory as it has been until now, as a version."""
-        await tx.all(
-            _Sql.keep_version,
-            memory_id=memory.id,
-            text=memory.text,
-            category=memory.category,
-            metadata=memory.metadata,
-            valid_from=memory.valid_from,
-            valid_until=memory.valid_until,
-            key=memory.key,
-            expires_at=memory.expires_at,
-            pinned=memory.pinned,
-            updated_at=memory.updated_at,
-            superseded_by=superseded_by,
-            since=memory.since,
-            until=until,
-            user_id=memory.user_id,
-            agent_id=memory.agent_id,
-            session_id=memory.session_id,
-            position=memory.position,
-            created_at=memory.created_at,
-        )
+        kept = {name: getattr(memory, name) for name in _KEPT}
+        await tx.all(_Sql.keep_version, memory_id=memory.id, **kept, superseded_by=superseded_by, until=until)
 
     async def _record(
         self,
@@ -471,10 +459,11 @@ class Memories:
         moment: datetime | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> None:
+        here = None if event == EXPIRE else origin.current()
         await tx.all(
             _Sql.record,
             memory_id=memory_id,
-            event_id=uuid7(),
+            event_id=_expiry_id(memory_id) if here is None else uuid7(),
             event=event,
             old=old,
             new=new,
@@ -482,14 +471,22 @@ class Memories:
             session_id=scope.session_id,
             moment=moment,
             detail=None if detail is None else json.dumps(detail),
-            author=(here := origin.current()).author,
-            door=here.door,
+            author=here and here.author,
+            door=here and here.door,
         )
+
+
+_KEPT = [each.name for each in fields(StoredMemory) if each.name not in ("id", "superseded_by", "sources")]
 
 
 def past_item(memory_id: UUID | str, number: int) -> str:
     """What passages call a past version."""
     return f"{memory_id}/{number}"
+
+
+def _expiry_id(memory_id: UUID) -> UUID:
+    """The id of the entry that a memory has expired: the same before and after the memory is removed."""
+    return uuid5(memory_id, EXPIRE)
 
 
 def memory_of(past: str) -> str:

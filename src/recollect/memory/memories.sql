@@ -43,6 +43,11 @@ from memories
 where namespace = :namespace and superseded_by is null and slot = :slot and (expires_at is null or expires_at > now())
 for update;
 
+-- slot_taken
+-- Whether a memory in force has a key in a scope by now.
+select 1 as taken from memories
+where namespace = :namespace and superseded_by is null and slot = :slot and (expires_at is null or expires_at > now());
+
 -- find
 -- Some memories by their ids, superseded ones included.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
@@ -210,7 +215,7 @@ returning id, text, category, user_id, agent_id, session_id, metadata, supersede
 -- remove
 -- Some memories.
 delete from memories where namespace = :namespace and id = any(:ids::uuid[])
-returning id, user_id, agent_id, session_id;
+returning id, user_id, agent_id, session_id, greatest(expires_at, since) as ended;
 
 -- record
 -- What happened to a memory, as the next entry of its history.
@@ -229,17 +234,25 @@ update memory_history set old_memory = null, new_memory = null, detail = null
 where namespace = :namespace and memory_id = any(:ids::uuid[]);
 
 -- history
--- What happened to a memory, in order; without texts as soon as the memory has expired.
-select history.id, history.memory_id, history.event,
-       case when memories.id is not null then history.old_memory end as old_memory,
-       case when memories.id is not null then history.new_memory end as new_memory, history.at,
-       case when memories.id is not null then history.detail::text end as detail, history.author, history.door
-from memory_history history
-left join memories
-    on memories.namespace = :namespace and memories.id = history.memory_id
-    and (memories.expires_at is null or memories.expires_at > now())
-where history.namespace = :namespace and history.memory_id = :memory_id
-order by history.number;
+-- What happened to a memory, in order. As soon as it has expired, its history says so and has no texts, even if it is
+-- still to be removed.
+select id, memory_id, event, old_memory, new_memory, at, detail, author, door
+from (
+    select history.number, history.id, history.memory_id, history.event,
+           case when memories.id is not null then history.old_memory end as old_memory,
+           case when memories.id is not null then history.new_memory end as new_memory, history.at,
+           case when memories.id is not null then history.detail::text end as detail, history.author, history.door
+    from memory_history history
+    left join memories
+        on memories.namespace = :namespace and memories.id = history.memory_id
+        and (memories.expires_at is null or memories.expires_at > now())
+    where history.namespace = :namespace and history.memory_id = :memory_id
+    union all
+    select null, :expiry_id::uuid, id, 'expire', null, null, greatest(expires_at, since), null, null, null
+    from memories
+    where namespace = :namespace and id = :memory_id and expires_at <= now()
+) as told
+order by number nulls last;
 
 -- of_user
 -- The next memories of a user behind an id. Those that are deleted are found by their history.
@@ -312,6 +325,7 @@ delete from memory_history where namespace = :namespace and memory_id = any(:ids
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from memories r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
+  and (r.expires_at is null or r.expires_at > now())
   and (:after_id::uuid is null or r.id > :after_id)
 order by r.id
 limit :limit;
@@ -345,9 +359,14 @@ select 1 as row from memories
 where namespace = :namespace and superseded_by is null order by created_at desc limit :limit;
 
 -- page_memory_history
--- What happened to memories, deleted ones included.
-select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
+-- What happened to memories, deleted ones included. Of those whose time is over, it does not tell what they said.
+select (
+           to_jsonb(r) - 'namespace'
+           || case when m.id is null then '{}' else '{"old_memory": null, "new_memory": null, "detail": null}'::jsonb end
+       )::text as record,
+       r.memory_id, r.number
 from memory_history r
+left join memories m on m.namespace = :namespace and m.id = r.memory_id and m.expires_at <= now()
 where r.namespace = :namespace
   and (:user_id::text is null or r.user_id = :user_id)
   and (:after_memory_id::uuid is null or (r.memory_id, r.number) > (:after_memory_id, :after_number::bigint))
@@ -374,6 +393,7 @@ left join memory_history stored
 select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
 from memory_versions r
 where r.namespace = :namespace
+  and (r.expires_at is null or r.expires_at > now())
   and (:user_id::text is null or r.user_id = :user_id)
   and (:after_memory_id::uuid is null or (r.memory_id, r.number) > (:after_memory_id, :after_number::bigint))
 order by r.memory_id, r.number

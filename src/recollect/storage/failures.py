@@ -25,6 +25,9 @@ _OUTDATED = "RC001"
 
 _DUPLICATE = "23505"
 
+# Two transactions waited for each other, and PostgreSQL or Citus ended this one.
+_CONTENDED = ("40001", "40P01")
+
 # What a caller can act on; which statement it was is in the note of the error, for tracebacks.
 _PLAIN = {
     "23503": "A record in {table} refers to a record that does not exist",
@@ -40,6 +43,10 @@ class Duplicate(Conflict):
     """A row with the same key exists: nothing was written."""
 
 
+class Contended(Unavailable):
+    """Another transaction and this one stood in each other's way: nothing was written, and it may try again."""
+
+
 @contextmanager
 def translated(what: str) -> Iterator[None]:
     """Raise a failure of the database inside this block as one of our categories."""
@@ -48,6 +55,8 @@ def translated(what: str) -> Iterator[None]:
     except asyncpg.PostgresError as problem:
         if problem.sqlstate == _OUTDATED:
             raise Outdated(f"Another request changed what this one writes to: {problem.args[0]}") from problem
+        if problem.sqlstate in _CONTENDED:
+            raise Contended(f"Another request held what this one writes to ({what}). Try again.") from problem
         category = _BY_SQLSTATE_CLASS.get((problem.sqlstate or "")[:2], Unavailable)
         if problem.sqlstate in _PLAIN:
             sentence = _PLAIN[problem.sqlstate].format(table=problem.table_name or "this table")

@@ -31,6 +31,7 @@ from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Scope
 from recollect.memory.memories import (
     CATEGORIES,
+    EXPIRE,
     Draft,
     HistoryEntry,
     Identity,
@@ -39,8 +40,9 @@ from recollect.memory.memories import (
     Place,
     StoredMemory,
 )
+from recollect.origin import Origin
 from recollect.storage.database import Database, Transaction
-from recollect.storage.failures import Duplicate
+from recollect.storage.failures import Contended, Duplicate
 
 MAX_LISTED = 1000
 
@@ -55,6 +57,8 @@ _ATTEMPTS = 5
 # Memories that expire in one transaction.
 SWEPT_AT_ONCE = 100
 EXPIRED = {"because": "expired"}
+# Whoever's request removes what has expired did not end it.
+_NOBODY = Origin("library")
 
 Result = TypeVar("Result")
 
@@ -263,7 +267,7 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             replaced = await self._memories.replaced_by(db, wanted)
         if not restore:
-            await self._remove(namespace, wanted, {})
+            await self._retried(namespace, lambda: self._remove(namespace, wanted, {}))
             return Deleted(wanted, tuple(memory.id for memory in replaced), ())
         # A superseded memory never changes, so this stays valid until the transaction.
         prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
@@ -307,8 +311,9 @@ class LongTermMemory:
         while True:
             async with self._database.transaction(namespace) as tx:
                 expired = await self._memories.expired(tx, SWEPT_AT_ONCE)
-                gone = await self._writer.remove(tx, expired, "expire") if expired else []
-                await self._changes.record(tx, [changes.Change("delete", MEMORY, str(each), EXPIRED) for each in gone])
+                gone = await self._writer.remove(tx, expired, EXPIRE) if expired else []
+                recorded = [changes.Change("delete", MEMORY, str(each), EXPIRED, by=_NOBODY) for each in gone]
+                await self._changes.record(tx, recorded)
             removed += len(gone)
             if once or len(expired) < SWEPT_AT_ONCE:
                 return removed
@@ -344,18 +349,21 @@ class LongTermMemory:
         return Written(restored, prepared.degraded)
 
     async def _retried(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
-        """Write, and once more if there is a duplicate, after removing expired memories: it may have been one."""
-        try:
-            return await write()
-        except Duplicate:
-            await self.sweep(namespace)
-            return await write()
+        """Write, and again after a conflict with another writer, or with a duplicate: that may have expired."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await write()
+            except Contended:
+                continue
+            except Duplicate:
+                await self.sweep(namespace)
+        return await write()
 
     async def _stored(self, namespace: str, draft: Draft, replaced: Sequence[Replaced], additions: Additions) -> Added:
         prepared = await self._passage_writer.prepare(namespace, draft.text)
         for _ in range(_ATTEMPTS):
             memory, superseded = None, list[UUID]()
-            with suppress(Duplicate):  # another request has just taken the key: this one comes after it
+            with suppress(Duplicate, Contended):  # another request has just taken the key: this one comes after it
                 async with self._database.transaction(namespace) as tx:
                     memory, superseded = await self._writer.add(tx, draft, prepared, replaced)
                     if memory is not None:
@@ -367,7 +375,7 @@ class LongTermMemory:
                 return known
             # What stands in the way has expired.
             await self.sweep(namespace)
-        raise Conflict("Another request is deleting the same memory: try again")
+        raise Conflict("Other requests are writing or deleting the same memory or key: try again")
 
     async def _record(
         self,

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from recollect.errors import NotFound
+from recollect.flows.kinds.long_term import MEMORY
 from recollect.memory.memories import StoredMemory
 
 _SHOWN_ID_CHARACTERS = 64
 
 
 def is_uuid(value: str) -> bool:
-    """Whether it could be the id of a memory."""
+    """Whether it could be the id of a memory, alone or as recall and `why` show it: `memory:ID`."""
     try:
-        UUID(value)
+        UUID(bare(value))
     except ValueError:
         return False
     return True
@@ -22,7 +23,12 @@ def as_uuid(memory_id: str) -> UUID:
     """The id; what could not be one is not known."""
     if not is_uuid(memory_id):
         raise unknown(memory_id)
-    return UUID(memory_id)
+    return UUID(bare(memory_id))
+
+
+def bare(memory_id: str) -> str:
+    """The id without the kind before it."""
+    return memory_id.removeprefix(f"{MEMORY}:")
 
 
 def existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemory:

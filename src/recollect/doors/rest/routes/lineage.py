@@ -9,6 +9,7 @@ from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
 from recollect.flows.kinds.long_term import MEMORY
+from recollect.flows.long_term.memory_ids import bare
 
 router = Router(tags=["lineage"], route_class=Route, responses=responses(404))
 
@@ -26,4 +27,4 @@ async def get_lineage(request: Request, name: Annotated[str, Path(description=NA
 async def get_memory_lineage(request: Request, memory_id: str) -> ItemLineage:
     """How a long-term memory came about, also one that was superseded or deleted."""
     caller = calling(request)
-    return ItemLineage.of(await caller.engine.lineage.of(caller.namespace, f"{MEMORY}:{memory_id}"))
+    return ItemLineage.of(await caller.engine.lineage.of(caller.namespace, f"{MEMORY}:{bare(memory_id)}"))
