@@ -110,7 +110,10 @@ async def test_why_tells_a_story_that_one_can_read(engine: Engine, namespace: st
     key = await engine.access.create_key(namespace, "the night shift")
     headers = {"Authorization": f"Bearer {key.secret}"}
     async with listening(engine) as url, httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as http:
-        paris = (await ok(http, "POST", "/ltm/memories", HOME | {"messages": "Ann lives in Paris."}))["id"]
+        talk = {"messages": [{"role": "user", "speaker": "Ann", "content": "I moved."}]}
+        said = (await ok(http, "POST", "/stm/talk/messages", talk))["messages"][0]["id"]
+        given = HOME | {"messages": "Ann lives in Paris.", "sources": [f"message:{said}"]}
+        paris = (await ok(http, "POST", "/ltm/memories", given))["id"]
         await ok(http, "PUT", f"/ltm/memories/{paris}", {"data": "Ann lives in Paris, France."})
         rome = (await ok(http, "POST", "/ltm/memories", HOME | {"messages": "Ann lives in Rome."}))["id"]
         assert recollect("memories", "undo", paris).returncode == 0
@@ -121,10 +124,12 @@ async def test_why_tells_a_story_that_one_can_read(engine: Engine, namespace: st
     for part in (
         "stored by the night shift over REST",
         '      it said: "Ann lives in Paris."\n      now:     "Ann lives in Paris, France."',
+        "taken out of force by the night shift over REST\n"
         f'      in its place: "Ann lives in Rome." (memory:{rome})\n      because it has the same key',
         "brought back into force on the command line",
         f"      expires: none -> {ends:%Y-%m-%d %H:%M:%S} UTC",
         "What it superseded:",
+        ' UTC, Ann, stored by the night shift over REST\n      "I moved."\n',
     ):
         assert part in shown, shown
     assert json.loads(recollect("why", f"memory:{paris}", "--json").stdout)["name"] == f"memory:{paris}"

@@ -12,6 +12,7 @@ from recollect.flows.cognitive.golden_test import Entry as Golden
 from recollect.flows.feed import Entry, Page
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
+from recollect.flows.long_term.memory_requests import Change as MemoryChange
 from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.memory.changes import Change
@@ -157,6 +158,13 @@ async def test_a_forgotten_item_leaves_the_feed_but_for_its_id(engine: Engine, n
     forgotten = [("forget", "message", ""), ("forget", "insight", ""), ("forget", "document", "")]
     assert await told(engine, namespace) == forgotten
     assert (await entries(engine, namespace))[0].change.item_id == str(said.id)
+
+
+async def test_a_forgotten_memory_is_told_once_whatever_it_was_before(engine: Engine, namespace: str) -> None:
+    memory = (await engine.memories.add(namespace, "Ann likes owls.", "fact", MemoryScope("ann"))).memory
+    await engine.memories.update(namespace, str(memory.id), MemoryChange("Ann likes bats."))
+    await engine.forget.item(namespace, f"memory:{memory.id}")
+    assert await told(engine, namespace) == [("forget", "memory", "")]
 
 
 async def test_a_turn_stays_while_one_of_its_messages_does(engine: Engine, namespace: str) -> None:

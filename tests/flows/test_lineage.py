@@ -285,12 +285,17 @@ async def test_nothing_of_another_namespace_is_told(engine: Engine, namespace: s
 
 async def test_an_imported_memory_brings_the_authors_of_its_history(engine: Engine, namespace: str) -> None:
     with origin.acting("rest", "the night shift"):
-        memory = await add(engine, namespace, "Ann lives in Paris.")
+        (said,) = await say(engine, namespace, "I moved to Paris.")
+        document = await engine.remember.text(namespace, "A map of Paris.")
+        sources = [f"message:{said.id}", f"document:{document.id}"]
+        memory = await add(engine, namespace, "Ann lives in Paris.", sources=sources)
+    assert [source.author for source in (await of(engine, namespace, memory.id)).sources] == ["the night shift"] * 2
     lines = [line async for line in engine.exporting.lines(namespace)]
     with origin.acting("cli"):
         await engine.importing.run(io.BytesIO("\n".join(lines).encode()), f"{namespace}-other")
     story = await of(engine, f"{namespace}-other", memory.id)
     assert happened(story) == [("stored", "rest", "the night shift"), ("imported", "cli", None)]
+    assert [(source.state, source.author, source.door) for source in story.sources] == [("in_force", None, None)] * 2
 
 
 async def test_what_a_language_model_saw_and_condensed_is_told(engine: Engine, namespace: str) -> None:

@@ -232,11 +232,13 @@ class Lineage:
         return sources, tree.is_whole
 
     async def _stored_by(self, db: Statements, items: Sequence[NamedItem]) -> dict[Target, By]:
-        """Who stored some items."""
+        """Who stored some items; who imported one did not say it."""
         stored: dict[Target, By] = {}
         places = {item.target: (item.message.session_id, item.message.position) for item in items if item.message}
         turns = await self._capabilities.traces.turns(db, list(places.values())) if places else []
-        stored |= {target: By(turn[0].author, turn[0].door) for target, turn in zip(places, turns, strict=True) if turn}
+        for target, turn in zip(places, turns, strict=True):
+            if turn and turn[0].event != "import":
+                stored[target] = By(turn[0].author, turn[0].door)
         for kind in {item.target.kind for item in items if item.message is None and item.target.kind}:
             ids = [item.target.id for item in items if item.target.kind == kind]
             firsts = await self._capabilities.traces.firsts(db, kind, ids)

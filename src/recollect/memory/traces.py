@@ -74,9 +74,9 @@ class Traces:
         return [Trace._make(row) for row in reversed(rows)]
 
     async def firsts(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, By]:
-        """Who stored some items that are no messages."""
+        """Who stored some items that are no messages; of imported ones, that is not known."""
         rows = await db.all(_Sql.firsts, kind=kind, item_ids=list(item_ids))
-        return {row["item_id"]: By(row["author"], row["door"]) for row in rows}
+        return {row["item_id"]: By(row["author"], row["door"]) for row in rows if row["event"] != "import"}
 
     async def turns(self, db: Statements, places: Sequence[tuple[str, int]]) -> list[list[Trace]]:
         """What brought some messages, each given by its session and position."""

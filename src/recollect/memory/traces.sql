@@ -26,8 +26,8 @@ order by number desc
 limit :limit;
 
 -- firsts
--- The first change of each of some items: who stored it.
-select distinct on (item_id) item_id, author, door
+-- The first change of each of some items: who stored it, or that it was imported.
+select distinct on (item_id) item_id, event, author, door
 from changes
 where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[])
 order by item_id, number;

@@ -8,6 +8,7 @@ from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.conversations import MESSAGE_ITEM
 from recollect.flows.kinds.kind import Ids, Item
+from recollect.flows.kinds.long_term import PAST_MEMORY
 from recollect.memory.changes import Change
 from recollect.memory.log import Message
 from recollect.storage.database import Transaction
@@ -68,7 +69,9 @@ class Removal:
         for kind, ids in gone.items():
             if ids:
                 await self._capabilities.changes.erase(tx, kind, list(map(str, ids)))
-        forgotten = [Change("forget", kind, str(item_id)) for kind, ids in gone.items() for item_id in ids]
+        # A past version is part of its memory, which is told.
+        told = {kind: ids for kind, ids in gone.items() if kind != PAST_MEMORY}
+        forgotten = [Change("forget", kind, str(item_id)) for kind, ids in told.items() for item_id in ids]
         await self._capabilities.changes.record(tx, forgotten)
 
     async def next_messages(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> bool:

@@ -25,6 +25,8 @@ _DOORS = {
     "cli": "on the command line",
     "library": "by a program that uses the library",
 }
+# What is superseded by a newer memory is not superseded by whoever stored that.
+_HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force"}
 _REASONS = {
     "key": "it has the same key, and a newer memory of a key replaces the older one",
     "request": "the new memory was stored with the request to replace it",
@@ -83,8 +85,7 @@ def _section(title: str, lines: Sequence[tuple[str, bool]]) -> Iterator[tuple[st
 
 def _event(event: Event) -> Iterator[tuple[str, bool]]:
     by = "" if event.event == "expired" else _by(event.author, event.door)
-    happened = "brought back into force" if event.event == "undone" else event.event
-    yield f"  {_moment(event.at)}  {happened}{by}", False
+    yield f"  {_moment(event.at)}  {_HAPPENED.get(event.event, event.event)}{by}", False
     if event.said is not None:
         yield f"      was told: {_quoted(event.said)}", True
         yield f"      the language model {one_line(event.model or '')} condensed that", True
@@ -110,7 +111,8 @@ def _source(source: Source, depth: int) -> Iterator[tuple[str, bool]]:
         yield f"{margin}{one_line(source.name)} is gone", False
         return
     speaker = "" if source.speaker is None else f", {one_line(source.speaker)}"
-    yield f"{margin}{_moment(source.at)}{speaker}{_by(source.author, source.door)}", False
+    by = _by(source.author, source.door)
+    yield f"{margin}{_moment(source.at)}{speaker}{by and f', stored{by}'}", False
     yield f"{margin}    {_quoted(source.text or '')}", False
     yield f"{margin}    {source.name}" + (" (superseded)" if source.state == "superseded" else ""), True
     for inner in source.sources:
