@@ -42,6 +42,7 @@ from recollect.flows.short_term.window_stores import BufferedWindows, LogWindows
 from recollect.flows.spending import Spending
 from recollect.flows.status import Status
 from recollect.flows.transfer.exporting import Exporting
+from recollect.flows.transfer.foreign.foreign_files import ForeignFiles
 from recollect.flows.transfer.foreign_imports import Adopting
 from recollect.flows.transfer.importing import Importing
 from recollect.inference.embedding.embedders import Embedders, LocalModels
@@ -85,6 +86,9 @@ class Engine:
             written=self._written,
         )
         self.adopting = Adopting(database, records, capabilities.graph, changes, self.importing, written=self._written)
+        self.foreign_files = ForeignFiles(
+            database, capabilities, self.importing, self._passage_writer, written=self._written
+        )
         for close in (self.providers.close, self.maintenance.close, self.indexer.close, self.remember.close):
             resources.push_async_callback(close)
         resources.callback(self.feed.end)

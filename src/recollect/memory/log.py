@@ -22,6 +22,7 @@ class _Sql(Queries, file="log.sql"):
     by_seq: Query
     keep: Query
     by_ids: Query
+    present: Query
     in_session: Query
     raw_newest: Query
     raw_oldest: Query
@@ -191,6 +192,10 @@ class Log:
     async def by_ids(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Message]:
         """Those of some messages that exist, by id."""
         return {row["id"]: Message._make(row) for row in await db.all(_Sql.by_ids, ids=list(ids))}
+
+    async def present(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
+        """The ids of those of some messages that exist."""
+        return {row["id"] for row in await db.all(_Sql.present, ids=list(ids))}
 
     async def holds(self, db: Statements, session_id: str, message_id: UUID) -> bool:
         """Whether a message is one of a session's."""

@@ -76,6 +76,10 @@ select id, seq, session_id, position, role, speaker, content, metadata, created_
 from messages
 where namespace = :namespace and id = any(:ids::uuid[]);
 
+-- present
+-- The ids of those of some messages that exist.
+select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
+
 -- in_session
 -- A message, if it is one of a session's.
 select id from messages where namespace = :namespace and session_id = :session_id and id = :message_id;

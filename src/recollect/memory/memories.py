@@ -223,6 +223,8 @@ class Draft:
     sources: tuple[str, ...] = ()
     detail: dict[str, Any] | None = None
     """What its history tells of how it came about."""
+    id: UUID | None = None
+    """One that brings its id is stored once, even if it was replaced since."""
 
 
 class Memories:
@@ -241,7 +243,7 @@ class Memories:
         scope = draft.scope
         row = await tx.first(
             _Sql.add,
-            id=uuid7(),
+            id=draft.id or uuid7(),
             text=draft.text,
             category=draft.category,
             user_id=scope.user_id,

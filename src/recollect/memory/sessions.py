@@ -13,6 +13,9 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="sessions.sql"):
     create: Query
     open: Query
+    begin: Query
+    last_active: Query
+    set_last_active: Query
     owners_of: Query
     next_positions: Query
     lock: Query
@@ -53,6 +56,17 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session to be begun, checked by its caller; metadata is JSON text. Without a time it begins now."""
+
+    id: str
+    user_id: str
+    title: str | None
+    metadata: str | None
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOwner:
     """Whose a session is; the realm is empty but for apps and projects of the gateway."""
 
@@ -74,6 +88,26 @@ class Sessions:
         """Sessions that begin with their first message: id to user id, and to the realm if it is not the default."""
         in_realms = [(realms or {}).get(session_id, "") for session_id in owners]
         await tx.all(_Sql.open, ids=list(owners), owners=list(owners.values()), realms=in_realms)
+
+    async def begin(self, tx: Transaction, new: Sequence[NewSession]) -> None:
+        """Sessions that began elsewhere; those that exist are left as they are."""
+        await tx.all(
+            _Sql.begin,
+            ids=[session.id for session in new],
+            owners=[session.user_id for session in new],
+            titles=[session.title for session in new],
+            metadatas=[session.metadata for session in new],
+            times=[session.at for session in new],
+        )
+
+    async def last_active(self, tx: Transaction, session_ids: Collection[str]) -> dict[str, datetime]:
+        """When something last happened in sessions that this transaction holds."""
+        rows = await tx.all(_Sql.last_active, session_ids=list(session_ids))
+        return {row["id"]: row["updated_at"] for row in rows}
+
+    async def set_last_active(self, tx: Transaction, times: Mapping[str, datetime]) -> None:
+        """Say when something last happened in sessions that this transaction holds."""
+        await tx.all(_Sql.set_last_active, session_ids=list(times), times=list(times.values()))
 
     async def owners_of(self, db: Statements, session_ids: Collection[str]) -> dict[str, SessionOwner]:
         """Whose those of some sessions are that exist."""

@@ -13,6 +13,27 @@ from unnest(:ids::text[], :owners::text[], :realms::text[]) as opened (id, user_
 order by opened.id
 on conflict (namespace, id) do nothing;
 
+-- begin
+-- Sessions with owners that began at a time of their own, in id order; existing ones are left as they are.
+insert into sessions (namespace, id, user_id, title, metadata, created_at, updated_at)
+select :namespace, begun.id, begun.user_id, begun.title, begun.metadata::jsonb, coalesce(begun.at, now()),
+       coalesce(begun.at, now())
+from unnest(:ids::text[], :owners::text[], :titles::text[], :metadatas::text[], :times::timestamptz[])
+    as begun (id, user_id, title, metadata, at)
+order by begun.id
+on conflict (namespace, id) do nothing;
+
+-- last_active
+-- When something last happened in some sessions.
+select id, updated_at from sessions where namespace = :namespace and id = any(:session_ids::text[]);
+
+-- set_last_active
+-- Other times for sessions that are held.
+update sessions
+set updated_at = active.at
+from unnest(:session_ids::text[], :times::timestamptz[]) as active (id, at)
+where sessions.namespace = :namespace and sessions.id = active.id;
+
 -- owners_of
 -- Whose some sessions are.
 select id, user_id, realm from sessions where namespace = :namespace and id = any(:session_ids::text[]);

@@ -398,24 +398,35 @@ def export(file: Path, namespace: str | None, user: str | None, force: bool) -> 
 
 
 @cli.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("--namespace", help="Target namespace.  [default: the one that was exported, or RECOLLECT_NAMESPACE]")
 @click.option(
     "--from",
     "origin",
-    type=click.Choice(["memory-json", "mem0"]),
+    type=click.Choice(["chatgpt", "claude", "claude-code", "markdown", "letta", "mem0", "memory-json"]),
     help="Format of FILE, if not a Recollect export.",
 )
-@click.option("--user", help="With --from mem0: owner for records without a user_id, agent_id or run_id.")
-def import_(file: Path, namespace: str | None, origin: str | None, user: str | None) -> None:
-    """Import FILE, as written by `recollect export`, keeping its ids. Existing records are not changed.
+@click.option("--user", help="With --from: whose memory it becomes; with mem0, for records without an owner.")
+@click.option("--dry-run", is_flag=True, help="With --from, but not mem0 and memory-json: count and store nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_(file: Path, **options: Any) -> None:
+    """Import FILE, as written by `recollect export`, keeping its ids; or with --from, what another program exported.
 
-    If interrupted, run it again to continue. memory-json is the knowledge graph of the MCP reference server, mem0 an
-    export from mem0. Exits with 1 if a record was rejected.
+    Existing records are not changed, so it can be run again: to continue after an interruption, or to add what is new
+    in a later export. Exits with 1 if a record was rejected.
+
+    \b
+    chatgpt      ChatGPT data export: the zip, its folder or conversations.json
+    claude       Claude data export: the zip, its folder, conversations.json or projects.json
+    claude-code  session transcripts: a .jsonl file, or a folder such as ~/.claude/projects
+    markdown     notes with [[links]] and tags: an Obsidian vault, another folder or one note
+    letta        agent file (.af)
+    mem0         what mem0's get_all returned, or an export of it
+    memory-json  knowledge graph of the MCP reference memory server
     """
     from recollect.doors.cli.memories import imports
 
-    if imports.run(file, namespace, origin, user):
+    if imports.run(file, **options):
         sys.exit(EXIT_FAILED)
 
 

@@ -10,6 +10,9 @@ from recollect.errors import Conflict, Invalid, LimitReached
 # More refusals than this are counted, not kept.
 MAX_TOLD = 1000
 
+# Of what was left out for one reason, these are named.
+MAX_EXAMPLES = 3
+
 Progress = Callable[[int], None]
 """Hears how many bytes of the file were done since it was last told."""
 
@@ -33,6 +36,19 @@ class Report:
     known: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     refusals: list[Refusal] = field(default_factory=list)
+    changed: Counter[str] = field(default_factory=Counter)
+    """What was there, but in an earlier version that it now replaces."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """By reason, what has no place here: images, for example."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """By reason, where some of it is."""
+
+    def leave_out(self, place: str, reason: str, count: int = 1) -> None:
+        """Count what was left out on purpose, and keep where the first of it is."""
+        self.left_out[reason] += count
+        places = self.examples.setdefault(reason, [])
+        if len(places) < MAX_EXAMPLES and place not in places:
+            places.append(place)
 
     def refuse(self, place: str, reason: object) -> None:
         """Count what could not be taken, and keep why."""

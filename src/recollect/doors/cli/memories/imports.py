@@ -1,59 +1,117 @@
-"""`recollect import`: an export of ours, or a file of another program, into a namespace."""
+"""`recollect import`: an export of ours, or files of another program, into a namespace."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
 from recollect.doors.cli.memories.export import STANDARD
 from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine
-from recollect.doors.cli.printing import echo, embed_if_short
+from recollect.doors.cli.printing import echo, embed_if_short, print_json
 from recollect.engine import Engine
 from recollect.errors import Invalid
+from recollect.flows.transfer.foreign.foreign_files import Told, refuse_other_format
+from recollect.flows.transfer.foreign.formats import FORMATS, MEM0
 from recollect.flows.transfer.import_report import Progress, Report
 
 
 @command
-async def run(path: Path, namespace: str | None, origin: str | None, user: str | None) -> bool:
+async def run(
+    path: Path, *, namespace: str | None, origin: str | None, user: str | None, dry_run: bool, as_json: bool
+) -> bool:
     """Import a file and print a report; returns whether a record was rejected."""
-    if user is not None and origin != "mem0":
-        raise Invalid("--user is the owner for mem0 records without a user_id: use it with --from mem0")
+    if user is not None and origin not in (*FORMATS, MEM0):
+        raise Invalid("--user needs --from, with a format other than memory-json: an export names its own users")
+    if dry_run and origin not in FORMATS:
+        raise Invalid(f"--dry-run needs --from with one of {', '.join(FORMATS)}")
+    waiting = 0
     async with opened_engine() as engine:
-        report = await _import(engine, path, namespace, origin, user)
-        await embed_if_short(engine.indexer, report.namespace)
-        # None of a short file, unless its model fails.
-        waiting = await engine.indexer.waiting(report.namespace)
+        began = time.monotonic()
+        report = await _import(engine, path, namespace, origin, user, dry_run)
+        seconds = time.monotonic() - began
+        if not dry_run:
+            await embed_if_short(engine.indexer, report.namespace)
+            # None of a short file, unless its model fails.
+            waiting = await engine.indexer.waiting(report.namespace)
+    if as_json:
+        print_json(_as_json(report, seconds, dry_run))
+    else:
+        _print(report, seconds, dry_run)
+        if waiting:
+            echo("Keyword search works now; semantic search after indexing, by a server or `recollect index --wait`.")
+    return report.refused > 0
+
+
+async def _import(
+    engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None, dry_run: bool
+) -> Report:
+    if origin in FORMATS:
+        if path == STANDARD:
+            raise Invalid(f"--from {origin} reads a file or a folder, not standard input: name it")
+        chosen = chosen_namespace(engine, namespace)
+        with _progress_of_items(engine.foreign_files.size(path, origin)) as told:
+            return await engine.foreign_files.run(chosen, path, origin, user, dry_run=dry_run, told=told)
+    if path != STANDARD:
+        refuse_other_format(path, origin)
+    with _opened(path) as file, _progress(path) as progress:
+        if origin is None:
+            return await engine.importing.run(file, namespace, progress)
+        chosen = chosen_namespace(engine, namespace)
+        if origin == MEM0:
+            return await engine.adopting.mem0(chosen, file, user, progress)
+        return await engine.adopting.memory_json(chosen, file, progress)
+
+
+def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    try:
+        return nullcontext(sys.stdin.buffer) if path == STANDARD else path.open("rb")
+    except OSError as problem:
+        raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
+
+
+def _print(report: Report, seconds: float, dry_run: bool) -> None:
     for refusal in report.refusals:
         echo(f"{refusal.place}: {refusal.reason}", err=True)
     if report.refused > len(report.refusals):
         echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
+    if report.left_out:
+        echo("Left out:")
+    for reason, count in report.left_out.most_common():
+        echo(f"{count:>10,}  {reason} ({'; '.join(report.examples[reason])}{'; ...' if count > 3 else ''})")
+    verb = "to import" if dry_run else "imported"
     for kind in sorted(report.added.keys() | report.known.keys()):
-        echo(f"{report.added[kind]:>10,} imported  {report.known[kind]:>10,} already present  {kind}")
+        changed = f"  {report.changed[kind]:>10,} replaced" if report.changed.total() else ""
+        echo(f"{report.added[kind]:>10,} {verb}  {report.known[kind]:>10,} already present{changed}  {kind}")
+    replaced = f"{report.changed.total():,} replaced, " if report.changed.total() else ""
     echo(
-        f"Namespace {report.namespace!r}: {report.added.total():,} imported, {report.known.total():,} already present, "
-        f"{report.refused:,} rejected."
+        f"Namespace {report.namespace!r}: {report.added.total():,} {verb}, {replaced}{report.known.total():,} "
+        f"already present, {report.refused:,} rejected. {seconds:,.1f} s, {_items(report) / seconds:,.0f} items a second."
     )
-    if waiting:
-        echo("Keyword search works now; semantic search after indexing, by a server or `recollect index --wait`.")
-    return report.refused > 0
 
 
-async def _import(engine: Engine, path: Path, namespace: str | None, origin: str | None, user: str | None) -> Report:
-    try:
-        source: AbstractContextManager[BinaryIO] = (
-            nullcontext(sys.stdin.buffer) if path == STANDARD else path.open("rb")
-        )
-    except OSError as problem:
-        raise Invalid(f"{path} cannot be read: {problem.strerror or problem}") from problem
-    with source as file, _progress(path) as progress:
-        if origin == "memory-json":
-            return await engine.adopting.memory_json(chosen_namespace(engine, namespace), file, progress)
-        if origin == "mem0":
-            return await engine.adopting.mem0(chosen_namespace(engine, namespace), file, user, progress)
-        return await engine.importing.run(file, namespace, progress)
+def _items(report: Report) -> int:
+    return report.added.total() + report.known.total() + report.changed.total()
+
+
+def _as_json(report: Report, seconds: float, dry_run: bool) -> dict[str, Any]:
+    return {
+        "namespace": report.namespace,
+        "dry_run": dry_run,
+        "added": dict(report.added),
+        "changed": dict(report.changed),
+        "known": dict(report.known),
+        "refused": report.refused,
+        "refusals": [{"place": refusal.place, "reason": refusal.reason} for refusal in report.refusals],
+        "left_out": [
+            {"reason": reason, "count": count, "examples": report.examples[reason]}
+            for reason, count in report.left_out.most_common()
+        ],
+        "seconds": round(seconds, 1),
+    }
 
 
 @contextmanager
@@ -65,4 +123,21 @@ def _progress(path: Path) -> Iterator[Progress | None]:
     size = path.stat().st_size
     with click.progressbar(length=size, label="Importing", file=sys.stderr) as bar:
         yield bar.update
+        bar.update(size - bar.pos)
+
+
+@contextmanager
+def _progress_of_items(size: int) -> Iterator[Told | None]:
+    """A bar on a terminal, with the number of items and how many a second."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began = time.monotonic()
+    with click.progressbar(length=size, label="Importing", file=sys.stderr, item_show_func=lambda item: item) as bar:
+
+        def told(read: int, report: Report) -> None:
+            items = _items(report)
+            bar.update(read, f"{items:,} items, {items / max(time.monotonic() - began, 0.001):,.0f}/s")
+
+        yield told
         bar.update(size - bar.pos)

@@ -1,0 +1,178 @@
+"""Imports of foreign files: batches what a reader yields, stores each batch in one transaction, and reports."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.indexing.passage_writer import PassageWriter
+from recollect.flows.remember import ANONYMOUS
+from recollect.flows.transfer.foreign.fact_writer import FactWriter
+from recollect.flows.transfer.foreign.formats import FORMATS, recognised
+from recollect.flows.transfer.foreign.json_stream import Broken
+from recollect.flows.transfer.foreign.message_writer import MessageWriter, Stored
+from recollect.flows.transfer.foreign.pieces import Fact, Item, LeftOut, Piece, Refused, Said, Text
+from recollect.flows.transfer.foreign.sources import Source, opened
+from recollect.flows.transfer.foreign.text_writer import TextWriter
+from recollect.flows.transfer.import_report import Report, each_alone_if_not_together
+from recollect.flows.transfer.importing import Importing
+from recollect.storage.database import Database
+
+BATCH_ITEMS = 200
+BATCH_CHARACTERS = 1024 * 1024
+
+Told = Callable[[int, Report], None]
+"""Hears how many bytes were read since it was last told, and what came of the import so far."""
+
+
+class ForeignFiles:
+    """Takes over what other programs exported. It can be run again: what is there already is not stored twice."""
+
+    def __init__(
+        self,
+        database: Database,
+        memory: Capabilities,
+        importing: Importing,
+        passage_writer: PassageWriter,
+        written: Callable[[str], None],
+    ) -> None:
+        self._database = database
+        self._memory = memory
+        self._importing = importing
+        self._passage_writer = passage_writer
+        self._written = written
+
+    def size(self, path: Path, origin: str) -> int:
+        """How many bytes there are to read."""
+        with opened(path) as source:
+            return sum(member.size for member in FORMATS[origin].wanted(source))
+
+    async def run(
+        self,
+        namespace: str,
+        path: Path,
+        origin: str,
+        user_id: str | None = None,
+        *,
+        dry_run: bool = False,
+        told: Told | None = None,
+    ) -> Report:
+        """Import a file, folder or archive of a format; whose memory it becomes is `user_id`, or else nobody's.
+
+        A dry run reads everything, and counts what it would store.
+        """
+        report = Report(checks.namespace(namespace))
+        if user_id is not None:
+            checks.identifier(user_id, "user")
+        refuse_other_format(path, origin)
+        run = _Run(report, self._writers(namespace, dry_run), told)
+        with opened(path) as source:
+            _require_files(source, origin)
+            pieces = FORMATS[origin].read(source, user_id or ANONYMOUS, run.heard, user_id)
+            try:
+                await run.take(pieces)
+            except Broken as problem:
+                report.refuse(source.name, f"{problem}. What comes before was taken, and nothing behind it was read.")
+        self._written(namespace)
+        return report
+
+    def _writers(self, namespace: str, dry_run: bool) -> dict[type, Any]:
+        database, memory = self._database, self._memory
+        return {
+            Said: MessageWriter(database, memory, namespace, dry_run=dry_run),
+            Text: TextWriter(database, memory, self._importing, namespace, dry_run=dry_run),
+            Fact: FactWriter(database, memory, self._passage_writer, namespace, dry_run=dry_run),
+        }
+
+
+def refuse_other_format(path: Path, origin: str | None) -> None:
+    """Refuse what seems to be in another format than was named, and name the other."""
+    found = recognised(path)
+    if found is not None and found != origin:
+        about = FORMATS[found].about if found in FORMATS else f"a file of {found}"
+        raise Invalid(f"{path} looks like {about}. Use --from {found}.")
+
+
+def _require_files(source: Source, origin: str) -> None:
+    if not FORMATS[origin].wanted(source):
+        raise Invalid(f"{source.path} has nothing to import: expected {FORMATS[origin].about}")
+
+
+class _Run:
+    """One import: sorts pieces, and keeps the report."""
+
+    def __init__(self, report: Report, writers: dict[type, Any], told: Told | None) -> None:
+        self._report = report
+        self._writers = writers
+        self._told = told
+
+    def heard(self, size: int) -> None:
+        """So many bytes were read."""
+        if self._told is not None:
+            self._told(size, self._report)
+
+    async def take(self, pieces: Iterator[Piece]) -> None:
+        """Store everything that can be, in batches of one kind; those before a broken place are stored, too."""
+        batch: list[Item] = []
+        size = 0
+        try:
+            for item in self._items(pieces):
+                full = len(batch) == BATCH_ITEMS or size + item.size > BATCH_CHARACTERS
+                if batch and (full or type(item) is not type(batch[0])):
+                    complete, batch, size = batch, [], 0
+                    await self._store(complete)
+                batch.append(item)
+                size += item.size
+        except Broken:
+            await self._store(batch)
+            raise
+        await self._store(batch)
+
+    def _items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
+        for piece in pieces:
+            if isinstance(piece, LeftOut):
+                self._report.leave_out(piece.place, piece.reason, piece.count)
+            elif isinstance(piece, Refused):
+                self._report.refuse(piece.place, piece.reason)
+            else:
+                try:
+                    _check(piece)
+                except Invalid as problem:
+                    self._report.refuse(piece.place, problem)
+                else:
+                    yield piece
+
+    async def _store(self, batch: Sequence[Item]) -> None:
+        if batch:
+            await each_alone_if_not_together(
+                batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
+            )
+            self.heard(0)
+
+    async def _store_together(self, batch: Sequence[Item]) -> None:
+        stored: Stored = await self._writers[type(batch[0])].store(batch)
+        self._report.added.update(stored.added)
+        self._report.known.update(stored.known)
+        self._report.changed.update(stored.changed)
+
+
+def _check(item: Item) -> None:
+    """Refuse what no door would store."""
+    checks.metadata(item.metadata)
+    checks.storable_utc(item.at, "time")
+    if isinstance(item, Said):
+        checks.text(item.content, "the message")
+        checks.short_name(item.role, "role")
+        checks.optional_short_name(item.speaker, "speaker")
+        checks.optional_text(item.session.title, "title")
+        checks.metadata(item.session.metadata)
+    elif isinstance(item, Text):
+        checks.text(item.content, "the text")
+        checks.optional_text(item.title, "title")
+        checks.text(item.uri, "the name of the text")
+    else:
+        checks.text(item.text, "the memory")
+        checks.short_name(item.key, "key")
+        checks.optional_short_name(item.agent_id, "the name of the agent")

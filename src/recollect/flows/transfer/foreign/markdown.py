@@ -1,0 +1,182 @@
+"""A folder of Markdown notes, such as a vault of Obsidian: notes, their tags, and the links between them."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import unquote
+
+from recollect import checks
+from recollect.errors import Invalid
+from recollect.flows.transfer.foreign.pieces import LeftOut, Note, Piece, Refused, Text, iso_moment, title_of
+from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+
+FORMAT = "markdown"
+
+MAX_LINKS = 1_000
+
+OTHER_FILES = "files that are not Markdown: {}"
+EMPTY = "empty notes"
+UNKNOWN_LINKS = "links to what is not a note of the folder"
+MANY_LINKS = f"links beyond the first {MAX_LINKS:,} of a note"
+FRONT_MATTER = "fields of front matter that are more than a value or a list"
+
+_SUFFIXES = (".md", ".markdown")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"([\w-][\w -]*):(?:[ \t](.*))?")
+_LIST_ITEM = re.compile(r"[ \t]*-[ \t](.*)")
+_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_WIKI_LINK = re.compile(r"\[\[([^\[\]|#^\n]{1,300})(?:[|#^][^\[\]\n]{0,500})?\]\]")
+_LINK = re.compile(r"\]\(<?([^()<>\s#]{1,300}\.(?:md|markdown))(?:#[^()<>\s]{0,300})?>?\)", re.IGNORECASE)
+_TAG = re.compile(r"(?<![\w#/&])#([^\W\d_][\w/-]{0,100}|\d[\w/-]*[^\W\d_][\w/-]{0,100})")
+_DATES = ("date", "created", "created_at", "updated", "modified")
+
+Fields = Mapping[str, Any]
+
+
+def wanted(source: Source) -> list[Member]:
+    """The notes."""
+    return [member for member in source.members if member.name.lower().endswith(_SUFFIXES)]
+
+
+def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -> Iterator[Piece]:
+    """Every note as a text, and as a node with edges to those that it links to."""
+    notes = wanted(source)
+    folder = _Folder(notes)
+    for member in source.members:
+        if not member.name.lower().endswith(_SUFFIXES):
+            yield LeftOut(member.name, OTHER_FILES.format(posixpath.splitext(member.name)[1].lower() or "no suffix"))
+    for member in notes:
+        if member.size > checks.MAX_TEXT_BYTES:
+            yield Refused(member.name, f"the note is larger than the limit of {checks.MAX_TEXT_MEGABYTES} MB")
+            continue
+        with member.open() as file:
+            content = Reading(file, heard).read()
+        try:
+            yield from _note(source, folder, member, content.decode("utf-8-sig"), owner)
+        except UnicodeDecodeError:
+            yield Refused(member.name, "the note is not UTF-8")
+        except Invalid as problem:
+            yield Refused(member.name, str(problem))
+
+
+class _Folder:
+    """Which note a link means: by its path, or by its name if only one has it."""
+
+    def __init__(self, notes: list[Member]) -> None:
+        self._paths: dict[str, list[str]] = {}
+        for member in notes:
+            path = _bare(member.name)
+            for name in {path.lower(), path.rpartition("/")[2].lower()}:
+                self._paths.setdefault(name, []).append(path)
+
+    def node(self, path: str) -> str:
+        """The name of a note's node: its own name, or its path if others have that name, too."""
+        name = path.rpartition("/")[2]
+        return name if len(self._paths[name.lower()]) == 1 else path
+
+    def meant(self, link: str, at: str) -> str | None:
+        """The path that a link in the folder `at` leads to."""
+        target = _bare(link.strip())
+        for name in (posixpath.normpath(posixpath.join(at, target)), target.lstrip("/"), target.rpartition("/")[2]):
+            if found := self._paths.get(name.lower()):
+                return found[0]
+        return None
+
+
+def _bare(path: str) -> str:
+    root, suffix = posixpath.splitext(path)
+    return root if suffix.lower() in _SUFFIXES else path
+
+
+def _note(source: Source, folder: _Folder, member: Member, text: str, owner: str | None) -> Iterator[Piece]:
+    text = text.replace("\r\n", "\n").replace("\x00", "")
+    front, body, skipped = _front_matter(text)
+    if skipped:
+        yield LeftOut(member.name, FRONT_MATTER, skipped)
+    path = _bare(member.name)
+    at, name = path.rpartition("/")[0], path.rpartition("/")[2]
+    title = title_of(front.get("title")) or name
+    prose = _CODE.sub(" ", body)
+    links, unknown = _links(folder, prose, at, path)
+    if unknown:
+        yield LeftOut(member.name, UNKNOWN_LINKS, unknown)
+    if len(links) > MAX_LINKS:
+        yield LeftOut(member.name, MANY_LINKS, len(links) - MAX_LINKS)
+    if not body.strip():
+        yield LeftOut(member.name, EMPTY)
+        return
+    metadata: dict[str, Any] = {"source": FORMAT, "folder": source.name, "path": member.name, "title": title}
+    if tags := _tags(front, prose):
+        metadata["tags"] = tags
+    if front:
+        metadata["front_matter"] = front
+    uri = f"markdown:{source.name}/{member.name}"
+    node = checks.short_name(folder.node(path), "the name of the note")
+    note = Note(node, {"path": member.name, "folder": source.name}, tuple(links[:MAX_LINKS]))
+    content = body.strip() if body.lstrip().lstrip("# ").startswith(title) else f"{title}\n\n{body.strip()}"
+    yield Text(member.name, uri, owner, title, content, _moment(front, member), metadata, note)
+
+
+def _links(folder: _Folder, prose: str, at: str, own: str) -> tuple[list[str], int]:
+    """The nodes that a note links to, each once, and the number of links that lead nowhere."""
+    given = [match[1] for match in _WIKI_LINK.finditer(prose)]
+    given += [unquote(match[1]) for match in _LINK.finditer(prose) if "://" not in match[1]]
+    meant = [folder.meant(link, at) for link in dict.fromkeys(given)]
+    nodes = dict.fromkeys(folder.node(path) for path in meant if path is not None and path != own)
+    return list(nodes), meant.count(None)
+
+
+def _tags(front: Fields, prose: str) -> list[str]:
+    listed = front.get("tags", front.get("tag", []))
+    if isinstance(listed, str):
+        listed = re.split(r"[,\s]+", listed)
+    return sorted({tag.lstrip("#") for tag in [*listed, *_TAG.findall(prose)] if tag.lstrip("#")})
+
+
+def _moment(front: Fields, member: Member) -> datetime | None:
+    """When it was written, by its own word, or else when the file was changed."""
+    for name in _DATES:
+        if isinstance(value := front.get(name), str):
+            if at := iso_moment(value):
+                return at
+            try:
+                day = date.fromisoformat(value)
+            except ValueError:
+                continue
+            return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return None if member.changed_at is None else datetime.fromtimestamp(member.changed_at, UTC)
+
+
+def _front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+    """The fields at the head of a note that are a value or a list, the rest of the note, and how many others there are.
+
+    Nested fields would need a parser of YAML, and notes hardly have any.
+    """
+    head = _FRONT_MATTER.match(text)
+    if head is None:
+        return {}, text, 0
+    fields: dict[str, Any] = {}
+    skipped: set[str] = set()
+    name = ""
+    for line in head[1].splitlines():
+        if field := _FIELD.fullmatch(line):
+            name = field[1]
+            fields[name] = _value((field[2] or "").strip()) or []
+        elif (item := _LIST_ITEM.fullmatch(line)) and isinstance(listed := fields.get(name), list):
+            listed.append(_unquoted(item[1].strip()))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            skipped.add(name)
+            fields.pop(name, None)
+    return {name: value for name, value in fields.items() if value}, text[head.end() :], len(skipped)
+
+
+def _value(text: str) -> str | list[str]:
+    if text.startswith("[") and text.endswith("]"):
+        return [item for part in text[1:-1].split(",") if (item := _unquoted(part.strip()))]
+    return _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

@@ -1,0 +1,104 @@
+"""TextWriter: keeps the texts of foreign files in their last version, as documents or as resources of a user."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect import checks
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.forgetting.receipts import Tally
+from recollect.flows.kinds.kind import Kind
+from recollect.flows.kinds.long_term import DOCUMENT, RESOURCE
+from recollect.flows.transfer.foreign.message_writer import Stored
+from recollect.flows.transfer.foreign.pieces import Note, Text
+from recollect.flows.transfer.importing import Importing
+from recollect.identifiers import uuid_of
+from recollect.memory.changes import Change
+from recollect.memory.cognitive.graph import DEFAULT_WEIGHT
+from recollect.storage.database import Database, Transaction
+
+NOTE_LABEL = "note"
+LINKS_TO = "links_to"
+
+
+class TextWriter:
+    """Writes the texts of one import, and the nodes and links of those that are notes."""
+
+    def __init__(
+        self, database: Database, memory: Capabilities, importing: Importing, namespace: str, *, dry_run: bool
+    ) -> None:
+        self._database = database
+        self._memory = memory
+        self._importing = importing
+        self._namespace = namespace
+        self._dry_run = dry_run
+
+    async def store(self, batch: Sequence[Text]) -> Stored:
+        """Store texts in one transaction; all of a batch have an owner, or none has."""
+        kind = DOCUMENT if batch[0].owner is None else RESOURCE
+        given = {_id(text): text for text in reversed(batch)}
+        async with self._database.reading(self._namespace) as db:
+            present = await self._memory.records.shown(db, kind.record, list(given), checks.MAX_TEXT_BYTES)
+        new = [text for text_id, text in given.items() if text_id not in present]
+        changed = [text for text_id, text in given.items() if text_id in present and _differs(text, present[text_id])]
+        if (new or changed) and not self._dry_run:
+            await self._write(kind, new[::-1], changed[::-1])
+        stored = Stored()
+        stored.added[kind.name], stored.changed[kind.name] = len(new), len(changed)
+        stored.known[kind.name] = len(batch) - len(new) - len(changed)
+        return stored
+
+    async def _write(self, kind: Kind, new: Sequence[Text], changed: Sequence[Text]) -> None:
+        memory = self._memory
+        async with self._database.transaction(self._namespace) as tx:
+            ids = [_id(text) for text in changed]
+            if ids and kind.item is not None:
+                await memory.passages.remove_items(tx, kind.item.name, ids)
+                await kind.item.remove(memory, tx, [kind.item.id.parse(text_id) for text_id in ids], Tally())
+            records = [_record(text) for text in (*new, *changed)]
+            lines = [json.dumps(record, ensure_ascii=False) for record in records]
+            await self._importing.add(tx, kind, lines, records)
+            nodes = [change for text in (*new, *changed) if text.note for change in await self._link(tx, text.note)]
+            feed = kind.name
+            changes = [Change("import", feed, _id(text)) for text in new]
+            changes += [Change("update", feed, text_id) for text_id in ids]
+            await memory.changes.record(tx, [*changes, *nodes])
+
+    async def _link(self, tx: Transaction, note: Note) -> list[Change]:
+        """The node of a note, and its edges to the notes that it links to."""
+        graph = self._memory.graph
+        node = await graph.add_node(tx, note.name, NOTE_LABEL, checks.metadata(note.properties) or "{}", None)
+        changes = [Change("import", "node", str(node.id))]
+        if not note.links:
+            return changes
+        created = await graph.create_ends(tx, dict.fromkeys(sorted(note.links), NOTE_LABEL))
+        ends = await graph.view().ends(tx, note.links)
+        changes += [Change("import", "node", str(ends[name].id)) for name in sorted(created)]
+        for name in note.links:
+            edge_id = await graph.create_edge(tx, node.id, ends[name].id, LINKS_TO, DEFAULT_WEIGHT)
+            changes += [] if edge_id is None else [Change("import", "edge", str(edge_id))]
+        return changes
+
+
+def _id(text: Text) -> str:
+    # A resource has the id that the gateway would give it.
+    return str(uuid_of("foreign", text.uri) if text.owner is None else uuid_of(text.owner, "", text.uri))
+
+
+def _differs(text: Text, stored: Mapping[str, Any]) -> bool:
+    return bool(stored["text"] != text.content)
+
+
+def _record(text: Text) -> dict[str, Any]:
+    at = (text.at or datetime.now(UTC)).isoformat()
+    common = {
+        "id": _id(text),
+        "content": text.content,
+        "metadata": dict(text.metadata),
+        "created_at": at,
+        "updated_at": at,
+    }
+    if text.owner is None:
+        return common | {"embedding": None}
+    return common | {"user_id": text.owner, "realm": "", "uri": text.uri, "title": text.title}
