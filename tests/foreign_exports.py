@@ -1,4 +1,4 @@
-"""Exports of other programs as they really look, of any size: `python -m tests.foreign_exports FORMAT MEGABYTES PATH`."""
+"""Exports of other programs of any size: `python -m tests.foreign_exports FORMAT MEGABYTES PATH`."""
 
 import json
 import random
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-WORDS = (
-    "harbour ferry ticket museum garden recipe garlic noodle sprint deploy index vector query latency budget invoice "
-    "physician sleep allergy peanut window flight morning train brother Lagos Portuguese violin rehearsal concert roof "
-    "leak plumber insurance bicycle helmet mountain weather forecast umbrella library thesis chapter deadline editor "
-    "contract clause tenant deposit kitchen oven sourdough starter market tomato basil rain cellar paint ladder "
-    "neighbour dog vaccine passport visa embassy hotel balcony sunset camera lens battery charger keyboard monitor"
-).split()
+_WORDS = """
+harbour ferry ticket museum garden recipe garlic noodle sprint deploy index vector query latency budget invoice
+physician sleep allergy peanut window flight morning train brother Lagos Portuguese violin rehearsal concert roof
+leak plumber insurance bicycle helmet mountain weather forecast umbrella library thesis chapter deadline editor
+contract clause tenant deposit kitchen oven sourdough starter market tomato basil rain cellar paint ladder
+neighbour dog vaccine passport visa embassy hotel balcony sunset camera lens battery charger keyboard monitor
+"""
+WORDS = _WORDS.split()
 FIRST_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -23,7 +24,7 @@ class Writer:
     """Makes up conversations; the same seed makes the same."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)  # noqa: S311  # nobody is to be kept from guessing
+        self.random = random.Random(seed)
         self._now = FIRST_DAY
 
     def text(self, sentences: int) -> str:

@@ -87,9 +87,10 @@ def _print(report: Report, seconds: float, dry_run: bool) -> None:
         changed = f"  {report.changed[kind]:>10,} replaced" if report.changed.total() else ""
         echo(f"{report.added[kind]:>10,} {verb}  {report.known[kind]:>10,} already present{changed}  {kind}")
     replaced = f"{report.changed.total():,} replaced, " if report.changed.total() else ""
+    rate = _items(report) / seconds
     echo(
         f"Namespace {report.namespace!r}: {report.added.total():,} {verb}, {replaced}{report.known.total():,} "
-        f"already present, {report.refused:,} rejected. {seconds:,.1f} s, {_items(report) / seconds:,.0f} items a second."
+        f"already present, {report.refused:,} rejected. {seconds:,.1f} s, {rate:,.0f} items a second."
     )
 
 

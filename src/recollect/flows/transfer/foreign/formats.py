@@ -1,20 +1,21 @@
 """The formats of other programs: who reads each, and which of them a file seems to be in."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import Invalid
 from recollect.flows.transfer.foreign import chatgpt, claude, claude_code, letta, markdown
-from recollect.flows.transfer.foreign.json_stream import values
+from recollect.flows.transfer.foreign.json_stream import Broken, values
 from recollect.flows.transfer.foreign.pieces import Piece
 from recollect.flows.transfer.foreign.sources import Heard, Member, Source, opened
 
 # Of a file, to see what it is.
-_LOOKED_AT_CHARACTERS = 4 * 1024 * 1024
+_LOOKED_AT_CHARACTERS = 2 * 1024 * 1024
+_LOOKED_AT_VALUES = 100
+_OPENED = ((), ("agents",), ("agents", "*"), ("agents", "*", "messages"), ("blocks",), ("results",), ("memories",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +69,30 @@ def recognised(path: Path) -> str | None:
 
 
 def _of_file(member: Member) -> str | None:
+    """By the first record of an array, or the first fields of an object."""
     if member.name.lower().endswith((".md", ".markdown")):
         return markdown.FORMAT
-    try:
-        with member.open() as file:
-            found = next(islice((value for _, value in values(file, [()], _LOOKED_AT_CHARACTERS)), 1), None)
-        if isinstance(found, dict):
-            return _of_record(found)
-        with member.open() as file:
-            return _of_object(file.readline(_LOOKED_AT_CHARACTERS), member)
-    except Invalid:
-        return None
+    fields: dict[str, Any] = {}
+    # What follows the first of several lines, or is damaged, is for the reader to tell.
+    with suppress(Broken), member.open() as file:
+        for path, value in islice(values(file, _OPENED, _LOOKED_AT_CHARACTERS), _LOOKED_AT_VALUES):
+            if path and isinstance(path[0], int):
+                return _of_record(value) if isinstance(value, dict) else None
+            if path:
+                fields.setdefault(str(path[0]), value)
+    return _of_record(fields)
 
 
 def _of_record(fields: Mapping[str, Any]) -> str | None:
-    """Of the first element of an array."""
-    if "mapping" in fields:
+    names, kind = fields.keys(), fields.get("type")
+    if "mapping" in names:
         return chatgpt.FORMAT
-    if not fields.keys().isdisjoint(("chat_messages", "prompt_template", "conversations_memory")):
+    if not names.isdisjoint(("chat_messages", "prompt_template", "conversations_memory")):
         return claude.FORMAT
-    return MEM0 if "memory" in fields else None
-
-
-def _of_object(line: bytes, member: Member) -> str | None:
-    """Of a file that is an object, or a line for each."""
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        fields = {}
-    if isinstance(fields, dict) and fields.get("type") in ("entity", "relation"):
-        return MEMORY_JSON
-    if isinstance(fields, dict) and "sessionId" in fields and "type" in fields:
-        return claude_code.FORMAT
-    if member.name.lower().endswith(".jsonl"):
-        return None
-    names = set(_names(member))
-    if names >= {"agents", "blocks"} or "core_memory" in names:
+    if not names.isdisjoint(("agents", "core_memory")):
         return letta.FORMAT
-    if found := _of_record(dict.fromkeys(names)):
-        return found
-    return MEM0 if "results" in names else None
-
-
-def _names(member: Member) -> Iterator[str]:
-    with member.open() as file:
-        for path, _ in values(file, [(), ("agents",), ("blocks",)], _LOOKED_AT_CHARACTERS):
-            if path and isinstance(path[0], str):
-                yield path[0]
+    if "sessionId" in names or (kind == "summary" and "leafUuid" in names):
+        return claude_code.FORMAT
+    if kind in ("entity", "relation"):
+        return MEMORY_JSON
+    return None if names.isdisjoint(("memory", "results", "memories")) else MEM0

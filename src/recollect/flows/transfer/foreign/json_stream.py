@@ -112,8 +112,7 @@ class _Text:
                 if self._ended or not self._may_go_on(problem):
                     raise self._fault(problem) from problem
             else:
-                # A number at the end of what was read may have more digits.
-                if end < len(self._buffer) or self._ended:
+                if self._ended or not self._may_have_more_digits(end):
                     self._at = end
                     return value
             if len(self._buffer) - self._at > self._max_characters:
@@ -125,6 +124,10 @@ class _Text:
         line, column = self._place(self._at if at is None else at)
         return Broken(f"the file is not JSON at line {line}, column {column}: {reason}")
 
+    def _may_have_more_digits(self, end: int) -> bool:
+        """Whether a value that ends here may be a number of which only a part was read, such as 1 of 1e+5."""
+        return end == len(self._buffer) or (self._buffer[end] in ".eE" and end + 3 >= len(self._buffer))
+
     def _may_go_on(self, problem: Exception) -> bool:
         """Whether more text could mend it."""
         return isinstance(problem, json.JSONDecodeError) and (
@@ -134,10 +137,8 @@ class _Text:
     def _fault(self, problem: Exception) -> Broken:
         if not isinstance(problem, json.JSONDecodeError):
             return self.broken(checks.json_fault(problem))
-        # Only text that ended too early has been tried up to its end.
-        if self._ended and self._may_go_on(problem):
-            return self.broken("the file was cut off", problem.pos)
-        return self.broken(problem.msg, problem.pos)
+        is_cut_off = problem.pos >= len(self._buffer) or problem.msg.startswith("Unterminated string")
+        return self.broken("the file was cut off" if is_cut_off else problem.msg, problem.pos)
 
     def _read_on(self) -> None:
         """Read as much again as is waiting, so that a long value is not tried over and over."""
@@ -149,7 +150,8 @@ class _Text:
         try:
             self._buffer = rest + self._characters.decode(more, final=self._ended)
         except UnicodeDecodeError as problem:
-            raise self.broken("the text is not UTF-8", len(rest)) from problem
+            self._buffer = rest + problem.object[: problem.start].decode("utf-8-sig")
+            raise self.broken("the text is not UTF-8", len(self._buffer)) from problem
 
     def _place(self, at: int) -> tuple[int, int]:
         lines = self._buffer.count("\n", 0, at)
