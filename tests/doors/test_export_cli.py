@@ -93,4 +93,4 @@ def test_files_of_other_programs_are_taken_over(places: tuple[str, str], tmp_pat
     assert b"1 imported" in run(place, "import", "--from", "mem0", "--user", "mira", mem0).stdout
     wrong = run(place, "import", graph)
     assert wrong.returncode == 2
-    assert b"not a Recollect export" in wrong.stderr
+    assert b"--from memory-json" in wrong.stderr

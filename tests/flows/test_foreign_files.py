@@ -2,7 +2,9 @@
 
 import json
 import os
+import random
 import struct
+import subprocess
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +19,13 @@ from recollect.flows.long_term.memory_requests import Chosen
 from recollect.flows.transfer.foreign import foreign_files, sources
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
+from recollect.tasks import in_thread
+from tests.commands import MODULE
 from tests.foreign_exports import MAKERS
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
+KILLS = 2
 CLAUDE_ROOT = "00000000-0000-4000-8000-000000000000"
 
 
@@ -32,6 +37,12 @@ async def take(
 
 async def exported(engine: Engine, namespace: str, user: str | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) async for line in engine.exporting.lines(namespace, user)][1:-1]
+
+
+async def count_passages(engine: Engine, namespace: str) -> int:
+    sessions = [each["id"] for each in await exported(engine, namespace) if each["kind"] == "session"]
+    async with engine.database.reading(namespace) as db:
+        return await engine.capabilities.passages.count_in_sessions(db, sessions)
 
 
 async def dialogue(engine: Engine, namespace: str) -> list[tuple[str, str | None, list[tuple[str, str]]]]:
@@ -492,3 +503,27 @@ async def test_an_import_takes_up_where_another_was_stopped(
     whole = await take(engine, other, path, "chatgpt")
     assert whole.added["message"] == partly + rest.added["message"]
     assert await dialogue(engine, namespace) == await dialogue(engine, other)
+
+
+async def test_an_import_killed_at_random_points_ends_as_if_it_never_was(
+    engine: Engine, namespace: str, tmp_path: Path
+) -> None:
+    chance, other = random.Random(8), f"{namespace}-whole"
+    path = tmp_path / "conversations.json"
+    MAKERS["claude"](path, 60_000)
+    await take(engine, other, path, "claude")
+    child = [*MODULE, "tests.durability.foreign_importer", str(path), "claude", namespace]
+    sizes = [0]
+    for _ in range(KILLS):
+        with subprocess.Popen(child, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+            assert process.stdout is not None
+            for _ in range(chance.randrange(2, 5) + sizes[-1] // 5):
+                assert process.stdout.readline() == "batch\n"
+            process.kill()
+            process.communicate()
+        sizes.append(sum(len(messages) for _, _, messages in await dialogue(engine, namespace)))
+    assert 0 < sizes[1] < sizes[2]
+    done = await in_thread(subprocess.run, child, capture_output=True, text=True, env=os.environ, timeout=60)
+    assert done.stdout.endswith("done 0\n"), done.stderr
+    assert await dialogue(engine, namespace) == await dialogue(engine, other)
+    assert await count_passages(engine, namespace) == await count_passages(engine, other) > 0

@@ -12,6 +12,8 @@ newer=$(recollect remember --user ann --supersedes "$memory" --pinned "The ferry
 recollect memories delete "$newer" --restore
 recollect memories prune --older-than 90d --yes
 recollect forget "memory:$memory" --yes 2> progress
+printf '{"type": "user", "uuid": "1", "sessionId": "s", "message": {"role": "user", "content": "Oil the oars."}}' > s.jsonl
+recollect import --from claude-code --user ann s.jsonl --json | grep -q '"message": 1'
 recollect index --wait
 recollect watch --once | grep -q forget
 recollect keys create 2> told

@@ -1,5 +1,6 @@
 """`recollect import`: an export of ours, or files of another program, into a namespace."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator
@@ -53,8 +54,12 @@ async def _import(
         if path == STANDARD:
             raise Invalid(f"--from {origin} reads a file or a folder, not standard input: name it")
         chosen = chosen_namespace(engine, namespace)
-        with _progress_of_items(engine.foreign_files.size(path, origin)) as told:
-            return await engine.foreign_files.run(chosen, path, origin, user, dry_run=dry_run, told=told)
+        try:
+            with _progress_of_items(engine.foreign_files.size(path, origin)) as told:
+                return await engine.foreign_files.run(chosen, path, origin, user, dry_run=dry_run, told=told)
+        except asyncio.CancelledError:
+            echo("Interrupted. What was imported stays: run the same command again to continue.", err=True)
+            raise
     if path != STANDARD:
         refuse_other_format(path, origin)
     with _opened(path) as file, _progress(path) as progress:

@@ -19,6 +19,7 @@ from recollect.flows.transfer.foreign.pieces import (
     identity_of,
     iso_moment,
     stable_id,
+    text_blocks,
     text_of,
     title_of,
 )
@@ -53,33 +54,36 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
     for member in wanted(source):
         with member.open() as file:
             # A project may have a file of its own, which is then an object: it comes whole.
-            inside = [()] if _is_array(member) else []
+            inside = [()] if is_array(member) else []
             for path, value in values(Reading(file, heard), inside):
                 number = path[0] + 1 if path and isinstance(path[0], int) else 1
                 place = f"{member.name}, record {number}"
                 try:
-                    yield from _record(place, fields_of(value, "record"), user_id, owner)
+                    yield from record_pieces(place, fields_of(value, "record"), user_id, owner)
                 except Invalid as problem:
                     yield Refused(place, str(problem))
 
 
-def _is_array(member: Member) -> bool:
+def is_array(member: Member) -> bool:
+    """Whether a file has several records."""
     with member.open() as file:
         return file.read(64).decode("utf-8-sig", "replace").lstrip().startswith("[")
 
 
-def _record(place: str, fields: Fields, user_id: str, owner: str | None) -> Iterator[Piece]:
+def record_pieces(place: str, fields: Fields, user_id: str, owner: str | None) -> Iterator[Piece]:
+    """What a record says, by what it is."""
     if "chat_messages" in fields:
-        yield from _conversation(place, fields, user_id)
+        yield from conversation_pieces(place, fields, user_id)
     elif "docs" in fields or "prompt_template" in fields:
-        yield from _project(place, fields, owner)
+        yield from project_pieces(place, fields, owner)
     elif "conversations_memory" in fields or "project_memories" in fields:
-        yield from _memories(place, fields, user_id)
+        yield from memory_pieces(place, fields, user_id)
     else:
         raise Invalid("it is neither a conversation, a project nor a memory of Claude")
 
 
-def _conversation(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+    """What was said in a conversation."""
     own_id = identity_of(fields, "uuid")
     messages = fields["chat_messages"]
     if not isinstance(messages, list):
@@ -89,16 +93,16 @@ def _conversation(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
     if model := title_of(fields.get("model")):
         metadata["model"] = model
     session = Session(str(uuid_of(FORMAT, user_id, own_id)), user_id, title_of(fields.get("name")), metadata, began)
-    branch = _branch(messages, fields.get("current_leaf_message_uuid"))
+    branch = current_branch(messages, fields.get("current_leaf_message_uuid"))
     if len(branch) < len(messages):
         yield LeftOut(place, BRANCH, len(messages) - len(branch))
     at = began
     for message in branch:
         at = iso_moment(message.get("created_at")) or at
-        yield from _message(place, session, own_id, message, at)
+        yield from message_pieces(place, session, own_id, message, at)
 
 
-def _branch(messages: Sequence[object], leaf: object) -> list[Fields]:
+def current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
     """The messages from the first to the last; where one was answered or asked anew, those of the newest branch."""
     by_id = {str(message.get("uuid")): message for message in messages if isinstance(message, dict)}
     if len(by_id) < len(messages):
@@ -116,12 +120,16 @@ def _branch(messages: Sequence[object], leaf: object) -> list[Fields]:
     return list(found.values())[::-1]
 
 
-def _message(place: str, session: Session, conversation: str, message: Fields, at: datetime | None) -> Iterator[Piece]:
+def message_pieces(
+    place: str, session: Session, conversation: str, message: Fields, at: datetime | None
+) -> Iterator[Piece]:
+    """A message with the texts that were attached."""
     own_id = identity_of(message, "uuid")
-    text, others = _text(message)
+    # The field `text` has placeholders for parts that are not text.
+    text, others = text_blocks(message.get("content") or message.get("text"))
     for kind in others:
         yield LeftOut(place, BLOCKS.format(kind))
-    attached, bare = _attachments(message)
+    attached, bare = attached_texts(message)
     if bare:
         yield LeftOut(place, FILES, bare)
     text = "\n\n".join(part for part in (text, *attached) if part.strip())
@@ -136,21 +144,7 @@ def _message(place: str, session: Session, conversation: str, message: Fields, a
     yield Said(place, session, message_id, _ROLES.get(sender, sender), text, at, None, metadata)
 
 
-def _text(message: Fields) -> tuple[str, list[str]]:
-    """The text of a message, and the types of its parts that are none.
-
-    The parts come first: the field `text` has placeholders for those that are not text.
-    """
-    content = message.get("content")
-    if not isinstance(content, list) or not content:
-        return text_of(message.get("text")), []
-    blocks = [block for block in content if isinstance(block, dict)]
-    texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
-    others = [str(block.get("type") or "unknown") for block in blocks if block.get("type") != "text"]
-    return "\n\n".join(text for text in texts if text.strip()), others
-
-
-def _attachments(message: Fields) -> tuple[list[str], int]:
+def attached_texts(message: Fields) -> tuple[list[str], int]:
     """Attached texts under their names, and the number of files that came without."""
     texts, bare = [], 0
     for name in ("attachments", "files"):
@@ -163,14 +157,15 @@ def _attachments(message: Fields) -> tuple[list[str], int]:
     return texts, bare
 
 
-def _project(place: str, fields: Fields, owner: str | None) -> Iterator[Piece]:
+def project_pieces(place: str, fields: Fields, owner: str | None) -> Iterator[Piece]:
+    """The instructions and documents of a project."""
     own_id = identity_of(fields, "uuid")
     name = title_of(fields.get("name"))
     metadata = {"source": FORMAT, "project": name, "project_id": own_id}
     at = iso_moment(fields.get("created_at"))
     about = [text_of(fields.get(field)) for field in ("description", "prompt_template")]
     if instructions := "\n\n".join(text for text in about if text.strip()):
-        yield Text(place, f"claude:project/{own_id}", owner, name, _titled(name, instructions), at, metadata)
+        yield Text(place, f"claude:project/{own_id}", owner, name, titled(name, instructions), at, metadata)
     for number, document in enumerate(fields.get("docs") or (), 1):
         document = fields_of(document, "document of the project")
         title = title_of(document.get("filename"))
@@ -178,15 +173,17 @@ def _project(place: str, fields: Fields, owner: str | None) -> Iterator[Piece]:
             yield LeftOut(place, "documents of projects without text")
             continue
         uri = f"claude:project/{own_id}/{document.get('uuid') or title or number}"
-        content = _titled(title, text_of(document.get("content")))
+        content = titled(title, text_of(document.get("content")))
         yield Text(place, uri, owner, title, content, iso_moment(document.get("created_at")) or at, metadata)
 
 
-def _titled(title: str | None, text: str) -> str:
+def titled(title: str | None, text: str) -> str:
+    """A text under its title, whose words are then found with it."""
     return text if title is None else f"{title}\n\n{text}"
 
 
-def _memories(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+def memory_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+    """What Claude remembered of the user, and of each project."""
     of_projects = fields.get("project_memories")
     texts = {"claude memory": fields.get("conversations_memory")}
     if isinstance(of_projects, dict):

@@ -13,6 +13,7 @@ from recollect.flows.transfer.foreign.pieces import (
     identity_of,
     iso_moment,
     stable_id,
+    text_blocks,
     text_of,
     title_of,
 )
@@ -55,17 +56,19 @@ class _Transcript:
         self._session: Session | None = None
 
     def pieces(self, file: Any, heard: Heard) -> Iterator[Piece]:
+        """Everything that it says."""
         for line in lines_of(Reading(file, heard)):  # type: ignore[arg-type]
             place = f"{self._name}, {line.place}"
             if isinstance(line, BadLine):
                 yield Refused(place, line.reason)
                 continue
             try:
-                yield from self._line(place, line)
+                yield from self.line_pieces(place, line)
             except Invalid as problem:
                 yield Refused(place, str(problem))
 
-    def _line(self, place: str, line: Line) -> Iterator[Piece]:
+    def line_pieces(self, place: str, line: Line) -> Iterator[Piece]:
+        """What one line says."""
         fields = line.fields
         kind = text_of(fields.get("type")) or "unknown"
         if kind == "summary":
@@ -77,20 +80,21 @@ class _Transcript:
         elif fields.get("isMeta"):
             yield LeftOut(place, MARKED)
         else:
-            yield from self._message(place, kind, fields)
+            yield from self.message_pieces(place, kind, fields)
 
-    def _message(self, place: str, kind: str, fields: Fields) -> Iterator[Piece]:
+    def message_pieces(self, place: str, kind: str, fields: Fields) -> Iterator[Piece]:
+        """What was said in one line."""
         message = fields.get("message")
         if not isinstance(message, dict):
             raise Invalid("the line has no message")
-        text, others = _text(message.get("content"))
+        text, others = text_blocks(message.get("content"))
         for other in others:
             yield LeftOut(place, BLOCKS.format(other))
         if not text.strip():
             return
         at = iso_moment(fields.get("timestamp"))
         own_id = identity_of(fields, "uuid")
-        session = self._of(fields, text)
+        session = self.session_of(fields, text)
         metadata = {"source": FORMAT, "message_id": own_id}
         for name, value in (("model", message.get("model")), ("cwd", fields.get("cwd"))):
             if stated := title_of(value):
@@ -99,7 +103,8 @@ class _Transcript:
         message_id = stable_id(at, FORMAT, self._user_id, own_id)
         yield Said(place, session, message_id, text_of(message.get("role")) or kind, text, at, None, metadata)
 
-    def _of(self, fields: Fields, text: str) -> Session:
+    def session_of(self, fields: Fields, text: str) -> Session:
+        """The session that a line names."""
         own_id = identity_of(fields, "sessionId")
         session_id = str(uuid_of(FORMAT, self._user_id, own_id))
         if self._session is None or self._session.id != session_id:
@@ -110,12 +115,3 @@ class _Transcript:
                     metadata[name] = stated
             self._session = Session(session_id, self._user_id, title, metadata, iso_moment(fields.get("timestamp")))
         return self._session
-
-
-def _text(content: object) -> tuple[str, list[str]]:
-    """The text of a message, and the types of its parts that are none."""
-    if isinstance(content, str):
-        return text_of(content), []
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
-    return "\n\n".join(texts), [str(block.get("type")) for block in blocks if block.get("type") != "text"]

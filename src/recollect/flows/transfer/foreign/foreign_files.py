@@ -14,7 +14,7 @@ from recollect.flows.transfer.foreign.formats import FORMATS, recognised
 from recollect.flows.transfer.foreign.json_stream import Broken
 from recollect.flows.transfer.foreign.message_writer import MessageWriter, Stored
 from recollect.flows.transfer.foreign.pieces import Fact, Item, LeftOut, Piece, Refused, Said, Text
-from recollect.flows.transfer.foreign.sources import Source, opened
+from recollect.flows.transfer.foreign.sources import opened
 from recollect.flows.transfer.foreign.text_writer import TextWriter
 from recollect.flows.transfer.import_report import Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing
@@ -69,7 +69,8 @@ class ForeignFiles:
         refuse_other_format(path, origin)
         run = _Run(report, self._writers(namespace, dry_run), told)
         with opened(path) as source:
-            _require_files(source, origin)
+            if not FORMATS[origin].wanted(source):
+                raise Invalid(f"{path} has nothing to import: expected {FORMATS[origin].about}")
             pieces = FORMATS[origin].read(source, user_id or ANONYMOUS, run.heard, user_id)
             try:
                 await run.take(pieces)
@@ -95,11 +96,6 @@ def refuse_other_format(path: Path, origin: str | None) -> None:
         raise Invalid(f"{path} looks like {about}. Use --from {found}.")
 
 
-def _require_files(source: Source, origin: str) -> None:
-    if not FORMATS[origin].wanted(source):
-        raise Invalid(f"{source.path} has nothing to import: expected {FORMATS[origin].about}")
-
-
 class _Run:
     """One import: sorts pieces, and keeps the report."""
 
@@ -118,7 +114,7 @@ class _Run:
         batch: list[Item] = []
         size = 0
         try:
-            for item in self._items(pieces):
+            for item in self.items(pieces):
                 full = len(batch) == BATCH_ITEMS or size + item.size > BATCH_CHARACTERS
                 if batch and (full or type(item) is not type(batch[0])):
                     complete, batch, size = batch, [], 0
@@ -130,7 +126,8 @@ class _Run:
             raise
         await self._store(batch)
 
-    def _items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
+    def items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
+        """What is to be stored; the rest goes into the report."""
         for piece in pieces:
             if isinstance(piece, LeftOut):
                 self._report.leave_out(piece.place, piece.reason, piece.count)
@@ -138,7 +135,7 @@ class _Run:
                 self._report.refuse(piece.place, piece.reason)
             else:
                 try:
-                    _check(piece)
+                    check(piece)
                 except Invalid as problem:
                     self._report.refuse(piece.place, problem)
                 else:
@@ -147,18 +144,19 @@ class _Run:
     async def _store(self, batch: Sequence[Item]) -> None:
         if batch:
             await each_alone_if_not_together(
-                batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
+                batch, self.store_together, lambda item, problem: self._report.refuse(item.place, problem)
             )
             self.heard(0)
 
-    async def _store_together(self, batch: Sequence[Item]) -> None:
+    async def store_together(self, batch: Sequence[Item]) -> None:
+        """Store items of one kind, all or none."""
         stored: Stored = await self._writers[type(batch[0])].store(batch)
         self._report.added.update(stored.added)
         self._report.known.update(stored.known)
         self._report.changed.update(stored.changed)
 
 
-def _check(item: Item) -> None:
+def check(item: Item) -> None:
     """Refuse what no door would store."""
     checks.metadata(item.metadata)
     checks.storable_utc(item.at, "time")

@@ -108,11 +108,17 @@ class _Text:
         while True:
             try:
                 value, end = self._decode(self._buffer, self._at)
+            except json.JSONDecodeError as problem:
+                is_open = problem.msg.startswith("Unterminated string")
+                if self._ended or not (is_open or problem.pos + _LONGEST_TOKEN >= len(self._buffer)):
+                    is_cut_off = is_open or problem.pos >= len(self._buffer)
+                    raise self.broken("the file was cut off" if is_cut_off else problem.msg, problem.pos) from problem
             except (ValueError, RecursionError) as problem:
-                if self._ended or not self._may_go_on(problem):
-                    raise self._fault(problem) from problem
+                raise self.broken(checks.json_fault(problem)) from problem
             else:
-                if self._ended or not self._may_have_more_digits(end):
+                # At the end of what was read, a number may be only a part of one, such as 1 of 12 or of 1e+5.
+                following = self._buffer[end : end + 4]
+                if self._ended or not (following == "" or (following[0] in ".eE" and len(following) < 4)):
                     self._at = end
                     return value
             if len(self._buffer) - self._at > self._max_characters:
@@ -123,22 +129,6 @@ class _Text:
         """The error that names the place: where the text is being read, or where else in it."""
         line, column = self._place(self._at if at is None else at)
         return Broken(f"the file is not JSON at line {line}, column {column}: {reason}")
-
-    def _may_have_more_digits(self, end: int) -> bool:
-        """Whether a value that ends here may be a number of which only a part was read, such as 1 of 1e+5."""
-        return end == len(self._buffer) or (self._buffer[end] in ".eE" and end + 3 >= len(self._buffer))
-
-    def _may_go_on(self, problem: Exception) -> bool:
-        """Whether more text could mend it."""
-        return isinstance(problem, json.JSONDecodeError) and (
-            problem.msg.startswith("Unterminated string") or problem.pos + _LONGEST_TOKEN >= len(self._buffer)
-        )
-
-    def _fault(self, problem: Exception) -> Broken:
-        if not isinstance(problem, json.JSONDecodeError):
-            return self.broken(checks.json_fault(problem))
-        is_cut_off = problem.pos >= len(self._buffer) or problem.msg.startswith("Unterminated string")
-        return self.broken("the file was cut off" if is_cut_off else problem.msg, problem.pos)
 
     def _read_on(self) -> None:
         """Read as much again as is waiting, so that a long value is not tried over and over."""

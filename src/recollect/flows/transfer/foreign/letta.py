@@ -19,6 +19,7 @@ from recollect.flows.transfer.foreign.pieces import (
     fields_of,
     iso_moment,
     stable_id,
+    text_blocks,
     text_of,
     title_of,
 )
@@ -93,16 +94,18 @@ class _File:
         self._agents: dict[int, _Agent] = {}
 
     def pieces(self, heard: Heard) -> Iterator[Piece]:
-        self._know_agents()
+        """Everything that it says."""
+        self.know_agents()
         with self._member.open() as file:
             for number, (path, value) in enumerate(values(Reading(file, heard), _INSIDE), 1):
-                place = f"{self._member.name}, {_named(path) or f'value {number}'}"
+                place = f"{self._member.name}, {place_of(path) or f'value {number}'}"
                 try:
-                    yield from self._value(place, path, value)
+                    yield from self.value_pieces(place, path, value)
                 except Invalid as problem:
                     yield Refused(place, str(problem))
 
-    def _know_agents(self) -> None:
+    def know_agents(self) -> None:
+        """Read what is said of agents."""
         with self._member.open() as file, closing(values(file, _INSIDE)) as read:
             for path, value in read:
                 match path:
@@ -112,16 +115,17 @@ class _File:
                         self._agents.setdefault(-1, _Agent()).fields[name] = value
         self._agents.setdefault(-1, _Agent())
 
-    def _value(self, place: str, path: tuple[str | int, ...], value: Any) -> Iterator[Piece]:
+    def value_pieces(self, place: str, path: tuple[str | int, ...], value: Any) -> Iterator[Piece]:
+        """What one value says, by where it is."""
         match path:
             case ("agents", int(number), "messages", int(index)):
-                yield from self._message(place, self._agents[number], index, fields_of(value, "message"))
+                yield from self.message_pieces(place, self._agents[number], index, fields_of(value, "message"))
             case ("messages", int(index)):
-                yield from self._message(place, self._agents[-1], index, fields_of(value, "message"))
+                yield from self.message_pieces(place, self._agents[-1], index, fields_of(value, "message"))
             case ("blocks", int()):
-                yield from self._block(place, fields_of(value, "block"), None)
+                yield from self.block_pieces(place, fields_of(value, "block"), None)
             case ("core_memory", int()):
-                yield from self._block(place, fields_of(value, "block"), self._agents[-1])
+                yield from self.block_pieces(place, fields_of(value, "block"), self._agents[-1])
             case ("files", int()):
                 yield from self._text(place, "file", fields_of(value, "file"), None)
             case (*above, str(name), int()) if name in _PASSAGES:
@@ -130,7 +134,7 @@ class _File:
             case (*_, str(name)) if name in _SETUP and value:
                 yield LeftOut(place, SETUP.format(name), len(value) if isinstance(value, list | dict) else 1)
 
-    def _block(self, place: str, block: Fields, agent: _Agent | None) -> Iterator[Piece]:
+    def block_pieces(self, place: str, block: Fields, agent: _Agent | None) -> Iterator[Piece]:
         """A memory for each agent that has the block, under the block's label."""
         text, label = text_of(block.get("value")), title_of(block.get("label"))
         if label is None:
@@ -142,20 +146,22 @@ class _File:
         if about := title_of(block.get("description")):
             metadata["description"] = about
         at = iso_moment(block.get("updated_at")) or iso_moment(block.get("created_at"))
-        for each in [agent] if agent is not None else self._holders(block.get("id")):
+        for each in [agent] if agent is not None else self.holders(block.get("id")):
             name = None if each is None else each.name
             memory_id = uuid_of(FORMAT, self._user_id, name or "", label, text)
             yield Fact(place, memory_id, self._user_id, name, label, text, at, metadata)
 
-    def _holders(self, block_id: object) -> list[_Agent | None]:
+    def holders(self, block_id: object) -> list[_Agent | None]:
+        """The agents that have a block; None for a block that nobody has."""
         found: list[_Agent | None] = [
             agent for agent in self._agents.values() if block_id in (agent.fields.get("block_ids") or ())
         ]
         return found or [None]
 
-    def _message(self, place: str, agent: _Agent, index: int, message: Fields) -> Iterator[Piece]:
+    def message_pieces(self, place: str, agent: _Agent, index: int, message: Fields) -> Iterator[Piece]:
+        """What was said."""
         role = text_of(message.get("role"))
-        text, left_out = _said(role, message)
+        text, left_out = what_was_said(role, message)
         for reason in left_out:
             yield LeftOut(place, reason)
         if not text.strip():
@@ -167,9 +173,10 @@ class _File:
         message_id = stable_id(at, FORMAT, self._user_id, agent.name, role, text, *([] if at else [str(index)]))
         metadata = {"source": FORMAT} | ({"model": model} if (model := title_of(message.get("model"))) else {})
         name = title_of(message.get("name"))
-        yield Said(place, self._session(agent), message_id, role, text, at, name, metadata)
+        yield Said(place, self.session_of(agent), message_id, role, text, at, name, metadata)
 
-    def _session(self, agent: _Agent) -> Session:
+    def session_of(self, agent: _Agent) -> Session:
+        """The one session of an agent."""
         began = iso_moment(agent.fields.get("created_at"))
         metadata = {"source": FORMAT, "agent": agent.name}
         session_id = str(uuid_of(FORMAT, self._user_id, agent.name))
@@ -188,7 +195,7 @@ class _File:
         yield Text(place, uri, self._owner, title, content, iso_moment(fields.get("created_at")), metadata)
 
 
-def _said(role: str, message: Fields) -> tuple[str, list[str]]:
+def what_was_said(role: str, message: Fields) -> tuple[str, list[str]]:
     """What was said to the other, and why the rest is left out.
 
     Where an agent answers by the tool `send_message`, the text beside it is what it thought. What a user says may be
@@ -196,7 +203,8 @@ def _said(role: str, message: Fields) -> tuple[str, list[str]]:
     """
     if role not in ("user", "assistant"):
         return "", [SYSTEM if role == "system" else TOOLS]
-    text, left_out = _text(message)
+    text, others = text_blocks(message.get("content") or message.get("text"))
+    left_out = [BLOCKS.format(kind) for kind in others]
     if role == "user":
         event = _object(text)
         return (
@@ -222,18 +230,7 @@ def _object(text: object) -> Fields:
     return found if isinstance(found, dict) else {}
 
 
-def _text(message: Fields) -> tuple[str, list[str]]:
-    """The text of a message, and why its other parts are left out."""
-    content = message.get("content") or message.get("text")
-    if not isinstance(content, list):
-        return text_of(content), []
-    blocks = [block for block in content if isinstance(block, dict)]
-    texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
-    others = [BLOCKS.format(block.get("type")) for block in blocks if block.get("type") != "text"]
-    return "\n\n".join(text for text in texts if text.strip()), others
-
-
-def _named(path: tuple[str | int, ...]) -> str:
+def place_of(path: tuple[str | int, ...]) -> str:
     """Where a value is: `agents 1, messages 3`."""
     words = [f" {step + 1}" if isinstance(step, int) else f", {step}" for step in path]
     return "".join(words).removeprefix(", ")

@@ -26,7 +26,8 @@ _SUFFIXES = (".md", ".markdown")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([\w-][\w -]*):(?:[ \t](.*))?")
 _LIST_ITEM = re.compile(r"[ \t]*-[ \t](.*)")
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_INLINE_CODE = re.compile(r"`[^`]*`")
+_FENCES = ("```", "~~~")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|#^\n]{1,300})(?:[|#^][^\[\]\n]{0,500})?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\s#]{1,300}\.(?:md|markdown))(?:#[^()<>\s]{0,300})?>?\)", re.IGNORECASE)
 _TAG = re.compile(r"(?<![\w#/&])#([^\W\d_][\w/-]{0,100}|\d[\w/-]*[^\W\d_][\w/-]{0,100})")
@@ -54,7 +55,7 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
         with member.open() as file:
             content = Reading(file, heard).read()
         try:
-            yield from _note(source, folder, member, content.decode("utf-8-sig"), owner)
+            yield from note_pieces(source, folder, member, content.decode("utf-8-sig"), owner)
         except UnicodeDecodeError:
             yield Refused(member.name, "the note is not UTF-8")
         except Invalid as problem:
@@ -90,16 +91,17 @@ def _bare(path: str) -> str:
     return root if suffix.lower() in _SUFFIXES else path
 
 
-def _note(source: Source, folder: _Folder, member: Member, text: str, owner: str | None) -> Iterator[Piece]:
+def note_pieces(source: Source, folder: _Folder, member: Member, text: str, owner: str | None) -> Iterator[Piece]:
+    """One note, and what of it is left out."""
     text = text.replace("\r\n", "\n").replace("\x00", "")
-    front, body, skipped = _front_matter(text)
+    front, body, skipped = front_matter(text)
     if skipped:
         yield LeftOut(member.name, FRONT_MATTER, skipped)
     path = _bare(member.name)
     at, name = path.rpartition("/")[0], path.rpartition("/")[2]
     title = title_of(front.get("title")) or name
-    prose = _CODE.sub(" ", body)
-    links, unknown = _links(folder, prose, at, path)
+    prose = prose_of(body)
+    links, unknown = links_of(folder, prose, at, path)
     if unknown:
         yield LeftOut(member.name, UNKNOWN_LINKS, unknown)
     if len(links) > MAX_LINKS:
@@ -108,7 +110,7 @@ def _note(source: Source, folder: _Folder, member: Member, text: str, owner: str
         yield LeftOut(member.name, EMPTY)
         return
     metadata: dict[str, Any] = {"source": FORMAT, "folder": source.name, "path": member.name, "title": title}
-    if tags := _tags(front, prose):
+    if tags := tags_of(front, prose):
         metadata["tags"] = tags
     if front:
         metadata["front_matter"] = front
@@ -116,10 +118,25 @@ def _note(source: Source, folder: _Folder, member: Member, text: str, owner: str
     node = checks.short_name(folder.node(path), "the name of the note")
     note = Note(node, {"path": member.name, "folder": source.name}, tuple(links[:MAX_LINKS]))
     content = body.strip() if body.lstrip().lstrip("# ").startswith(title) else f"{title}\n\n{body.strip()}"
-    yield Text(member.name, uri, owner, title, content, _moment(front, member), metadata, note)
+    yield Text(member.name, uri, owner, title, content, written_at(front, member), metadata, note)
 
 
-def _links(folder: _Folder, prose: str, at: str, own: str) -> tuple[list[str], int]:
+def prose_of(body: str) -> str:
+    """A text without its code."""
+    kept: list[str] = []
+    fence: str | None = None
+    for line in body.splitlines():
+        mark = line.lstrip()[:3]
+        if fence is not None:
+            fence = None if mark == fence else fence
+        elif mark in _FENCES:
+            fence = mark
+        else:
+            kept.append(_INLINE_CODE.sub(" ", line))
+    return "\n".join(kept)
+
+
+def links_of(folder: _Folder, prose: str, at: str, own: str) -> tuple[list[str], int]:
     """The nodes that a note links to, each once, and the number of links that lead nowhere."""
     given = [match[1] for match in _WIKI_LINK.finditer(prose)]
     given += [unquote(match[1]) for match in _LINK.finditer(prose) if "://" not in match[1]]
@@ -128,14 +145,15 @@ def _links(folder: _Folder, prose: str, at: str, own: str) -> tuple[list[str], i
     return list(nodes), meant.count(None)
 
 
-def _tags(front: Fields, prose: str) -> list[str]:
+def tags_of(front: Fields, prose: str) -> list[str]:
+    """The tags of a note, in order."""
     listed = front.get("tags", front.get("tag", []))
     if isinstance(listed, str):
         listed = re.split(r"[,\s]+", listed)
     return sorted({tag.lstrip("#") for tag in [*listed, *_TAG.findall(prose)] if tag.lstrip("#")})
 
 
-def _moment(front: Fields, member: Member) -> datetime | None:
+def written_at(front: Fields, member: Member) -> datetime | None:
     """When it was written, by its own word, or else when the file was changed."""
     for name in _DATES:
         if isinstance(value := front.get(name), str):
@@ -149,7 +167,7 @@ def _moment(front: Fields, member: Member) -> datetime | None:
     return None if member.changed_at is None else datetime.fromtimestamp(member.changed_at, UTC)
 
 
-def _front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     """The fields at the head of a note that are a value or a list, the rest of the note, and how many others there are.
 
     Nested fields would need a parser of YAML, and notes hardly have any.
@@ -163,7 +181,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     for line in head[1].splitlines():
         if field := _FIELD.fullmatch(line):
             name = field[1]
-            fields[name] = _value((field[2] or "").strip()) or []
+            fields[name] = front_value((field[2] or "").strip()) or []
         elif (item := _LIST_ITEM.fullmatch(line)) and isinstance(listed := fields.get(name), list):
             listed.append(_unquoted(item[1].strip()))
         elif line.strip() and not line.lstrip().startswith("#"):
@@ -172,7 +190,8 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     return {name: value for name, value in fields.items() if value}, text[head.end() :], len(skipped)
 
 
-def _value(text: str) -> str | list[str]:
+def front_value(text: str) -> str | list[str]:
+    """A value or a list."""
     if text.startswith("[") and text.endswith("]"):
         return [item for part in text[1:-1].split(",") if (item := _unquoted(part.strip()))]
     return _unquoted(text)

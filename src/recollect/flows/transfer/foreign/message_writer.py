@@ -10,7 +10,7 @@ from recollect import checks
 from recollect.errors import Conflict
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.kinds.conversations import imported_turns
-from recollect.flows.transfer.foreign.pieces import Said, Session
+from recollect.flows.transfer.foreign.pieces import Said
 from recollect.memory.index.passages import Excerpt, Source, analysing
 from recollect.memory.log import Destination, Entry, Message, NewMessage
 from recollect.memory.sessions import NewSession, SessionOwner
@@ -65,14 +65,19 @@ class MessageWriter:
         sessions = {said.session.id: said.session for said in messages}
         memory = self._memory
         async with self._database.transaction(self._namespace) as tx:
-            await memory.sessions.begin(tx, [_new_session(session) for session in sessions.values()])
-            owners = await memory.sessions.lock(tx, list(sessions))
-            _check_owners(sessions, owners)
+            begun = (
+                NewSession(each.id, each.user_id, each.title, checks.metadata(each.metadata), each.at)
+                for each in sessions.values()
+            )
+            await memory.sessions.begin(tx, list(begun))
+            for session_id, owner in (await memory.sessions.lock(tx, list(sessions))).items():
+                if owner != SessionOwner(sessions[session_id].user_id, ""):
+                    raise Conflict(f"session {session_id} belongs to another user: import into another namespace")
             # Another import of the same file may have come first.
             new = await self._missing(tx, messages)
             active = await memory.sessions.last_active(tx, list(sessions))
             written = await memory.log.append(tx, [_entry(said) for said in new], ())
-            await memory.sessions.set_last_active(tx, _last_active(active, written, new))
+            await memory.sessions.set_last_active(tx, last_said(active, written, new))
             await memory.passages.add(
                 tx,
                 [_source(said, message, sources[said.id]) for said, message in zip(new, written, strict=True)],
@@ -80,16 +85,6 @@ class MessageWriter:
             turns = imported_turns([message._asdict() for message in written])
             await memory.changes.record(tx, turns)
         return new
-
-
-def _new_session(session: Session) -> NewSession:
-    return NewSession(session.id, session.user_id, session.title, checks.metadata(session.metadata), session.at)
-
-
-def _check_owners(sessions: Mapping[str, Session], owners: Mapping[str, SessionOwner]) -> None:
-    for session_id, session in sessions.items():
-        if owners[session_id] != SessionOwner(session.user_id, ""):
-            raise Conflict(f"session {session_id} belongs to another user: import into another namespace")
 
 
 def _entry(said: Said) -> Entry:
@@ -113,7 +108,7 @@ def _source(said: Said, message: Message, excerpts: Sequence[Excerpt]) -> Source
     )
 
 
-def _last_active(
+def last_said(
     before: Mapping[str, datetime], written: Sequence[Message], messages: Sequence[Said]
 ) -> dict[str, datetime]:
     """When something was last said in each session: an import of old messages is no sign of life."""

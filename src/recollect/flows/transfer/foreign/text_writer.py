@@ -1,7 +1,7 @@
 """TextWriter: keeps the texts of foreign files in their last version, as documents or as resources of a user."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,7 +41,9 @@ class TextWriter:
         async with self._database.reading(self._namespace) as db:
             present = await self._memory.records.shown(db, kind.record, list(given), checks.MAX_TEXT_BYTES)
         new = [text for text_id, text in given.items() if text_id not in present]
-        changed = [text for text_id, text in given.items() if text_id in present and _differs(text, present[text_id])]
+        changed = [
+            text for text_id, text in given.items() if text_id in present and present[text_id]["text"] != text.content
+        ]
         if (new or changed) and not self._dry_run:
             await self._write(kind, new[::-1], changed[::-1])
         stored = Stored()
@@ -56,7 +58,7 @@ class TextWriter:
             if ids and kind.item is not None:
                 await memory.passages.remove_items(tx, kind.item.name, ids)
                 await kind.item.remove(memory, tx, [kind.item.id.parse(text_id) for text_id in ids], Tally())
-            records = [_record(text) for text in (*new, *changed)]
+            records = [record_of(text) for text in (*new, *changed)]
             lines = [json.dumps(record, ensure_ascii=False) for record in records]
             await self._importing.add(tx, kind, lines, records)
             nodes = [change for text in (*new, *changed) if text.note for change in await self._link(tx, text.note)]
@@ -86,11 +88,8 @@ def _id(text: Text) -> str:
     return str(uuid_of("foreign", text.uri) if text.owner is None else uuid_of(text.owner, "", text.uri))
 
 
-def _differs(text: Text, stored: Mapping[str, Any]) -> bool:
-    return bool(stored["text"] != text.content)
-
-
-def _record(text: Text) -> dict[str, Any]:
+def record_of(text: Text) -> dict[str, Any]:
+    """A text as a record of its kind."""
     at = (text.at or datetime.now(UTC)).isoformat()
     common = {
         "id": _id(text),
