@@ -445,6 +445,18 @@ async def test_another_format_than_was_named_is_refused_with_the_right_one(
     foreign_files.refuse_other_format(path, right)
 
 
+async def test_a_folder_is_what_it_is_said_to_be_whatever_else_it_has(
+    engine: Engine, namespace: str, tmp_path: Path
+) -> None:
+    written(tmp_path, "Note.md", "A note.")
+    written(tmp_path, "conversations.json", [claude(said("m", "human", "Hi."))])
+    written(tmp_path, "s.jsonl", '{"type": "summary"}')
+    assert (await take(engine, namespace, tmp_path, "markdown")).added == {"resource": 1}
+    assert (await take(engine, namespace, tmp_path, "claude")).added == {"session": 1, "message": 1}
+    with pytest.raises(Invalid, match="--from claude"):
+        await take(engine, namespace, tmp_path, "chatgpt")
+
+
 async def test_a_folder_without_anything_to_import_is_refused(engine: Engine, namespace: str, tmp_path: Path) -> None:
     written(tmp_path, "photo.png", "png")
     with pytest.raises(Invalid, match="nothing to import: expected a ChatGPT data export"):

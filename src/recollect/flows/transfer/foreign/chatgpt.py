@@ -82,8 +82,8 @@ def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Pi
 
 def current_branch(mapping: Fields, leaf: object) -> dict[str, None]:
     """The messages from the last that was shown back to the first; without a mark, from the last in the file."""
-    if leaf not in mapping:
-        parents = {node.get("parent") for node in mapping.values() if isinstance(node, dict)}
+    if not isinstance(leaf, str) or leaf not in mapping:
+        parents = {text_of(node.get("parent")) for node in mapping.values() if isinstance(node, dict)}
         leaf = next((name for name in reversed(list(mapping)) if name not in parents), None)
     found: dict[str, None] = {}
     # Each once: a damaged tree may have a circle.

@@ -18,6 +18,7 @@ from recollect.flows.transfer.foreign.pieces import (
     fields_of,
     identity_of,
     iso_moment,
+    listed,
     stable_id,
     text_blocks,
     text_of,
@@ -99,7 +100,10 @@ def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Pi
     at = began
     for message in branch:
         at = iso_moment(message.get("created_at")) or at
-        yield from message_pieces(place, session, own_id, message, at)
+        try:
+            yield from message_pieces(place, session, own_id, message, at)
+        except Invalid as problem:
+            yield Refused(place, f"a message: {problem}")
 
 
 def current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
@@ -107,10 +111,10 @@ def current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
     by_id = {str(message.get("uuid")): message for message in messages if isinstance(message, dict)}
     if len(by_id) < len(messages):
         raise Invalid("a message is not a JSON object, or two have the same uuid")
-    parents = [parent for message in by_id.values() if (parent := message.get("parent_message_uuid"))]
+    parents = [parent for message in by_id.values() if (parent := text_of(message.get("parent_message_uuid")))]
     if len(set(parents)) == len(parents):
         return list(by_id.values())
-    if leaf not in by_id:
+    if not isinstance(leaf, str) or leaf not in by_id:
         leaves = [name for name in by_id if name not in set(parents)]
         leaf = max(leaves, key=lambda name: text_of(by_id[name].get("created_at")), default=None)
     found: dict[str, Fields] = {}
@@ -148,7 +152,7 @@ def attached_texts(message: Fields) -> tuple[list[str], int]:
     """Attached texts under their names, and the number of files that came without."""
     texts, bare = [], 0
     for name in ("attachments", "files"):
-        for file in message.get(name) or ():
+        for file in listed(message.get(name)):
             text = text_of(file.get("extracted_content")) if isinstance(file, dict) else ""
             if text.strip():
                 texts.append(f"[{title_of(file.get('file_name')) or 'attachment'}]\n{text}")
@@ -166,7 +170,7 @@ def project_pieces(place: str, fields: Fields, owner: str | None) -> Iterator[Pi
     about = [text_of(fields.get(field)) for field in ("description", "prompt_template")]
     if instructions := "\n\n".join(text for text in about if text.strip()):
         yield Text(place, f"claude:project/{own_id}", owner, name, titled(name, instructions), at, metadata)
-    for number, document in enumerate(fields.get("docs") or (), 1):
+    for number, document in enumerate(listed(fields.get("docs")), 1):
         document = fields_of(document, "document of the project")
         title = title_of(document.get("filename"))
         if not text_of(document.get("content")).strip():

@@ -53,11 +53,16 @@ FORMATS = {
 MEM0, MEMORY_JSON = "mem0", "memory-json"
 
 
-def recognised(path: Path) -> str | None:
-    """The format that a file, folder or archive seems to be in; None if that cannot be told."""
+def recognised(path: Path, origin: str | None) -> str | None:
+    """The format that a file, folder or archive seems to be in; None if that cannot be told.
+
+    A folder may hold anything besides what it is named for: it counts as what it is said to be if it has any of it.
+    """
     with opened(path) as source:
         if not source.is_folder:
             return _of_file(source.members[0])
+        if origin in FORMATS and (wanted := FORMATS[origin].wanted(source)):
+            return _of_file(wanted[0]) if wanted[0].name.endswith(".json") else origin
         for member in source.members:
             if member.basename.startswith("conversations") and member.basename.endswith(".json"):
                 return _of_file(member)

@@ -18,6 +18,7 @@ from recollect.flows.transfer.foreign.pieces import (
     Text,
     fields_of,
     iso_moment,
+    listed,
     stable_id,
     text_blocks,
     text_of,
@@ -45,6 +46,7 @@ _INSIDE = (
 )
 # The tool by which older agents answer.
 SEND = "send_message"
+EVENTS = ("heartbeat", "login", "system_alert", "system_message")
 _PASSAGES = ("passages", "archival_memory")
 _SETUP = ("tools", "mcp_servers", "sources", "groups", "tool_rules", "tool_exec_environment_variables", "identities")
 
@@ -154,7 +156,7 @@ class _File:
     def holders(self, block_id: object) -> list[_Agent | None]:
         """The agents that have a block; None for a block that nobody has."""
         found: list[_Agent | None] = [
-            agent for agent in self._agents.values() if block_id in (agent.fields.get("block_ids") or ())
+            agent for agent in self._agents.values() if block_id in listed(agent.fields.get("block_ids"))
         ]
         return found or [None]
 
@@ -207,12 +209,11 @@ def what_was_said(role: str, message: Fields) -> tuple[str, list[str]]:
     left_out = [BLOCKS.format(kind) for kind in others]
     if role == "user":
         event = _object(text)
-        return (
-            (text_of(event.get("message")), left_out)
-            if event.get("type") == "user_message"
-            else (("", [SYSTEM]) if "type" in event else (text, left_out))
-        )
-    calls = [call.get("function") or {} for call in message.get("tool_calls") or () if isinstance(call, dict)]
+        if event.get("type") == "user_message":
+            return text_of(event.get("message")), left_out
+        return ("", [SYSTEM]) if event.get("type") in EVENTS else (text, left_out)
+    given = [call.get("function") for call in listed(message.get("tool_calls")) if isinstance(call, dict)]
+    calls = [call for call in given if isinstance(call, dict)]
     replies = [_object(call.get("arguments")) for call in calls if call.get("name") == SEND]
     left_out += [TOOLS] * (len(calls) - len(replies))
     if replies:

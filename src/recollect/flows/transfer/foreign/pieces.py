@@ -142,14 +142,17 @@ def title_of(value: object) -> str | None:
     return text_of(value).strip() or None
 
 
+def listed(value: object) -> list[Any]:
+    """A list; empty if it is none."""
+    return value if isinstance(value, list) else []
+
+
 def text_blocks(content: object) -> tuple[str, list[str]]:
     """The text of a message that has its parts in a list, and the types of those that are not text."""
-    if not isinstance(content, list):
-        return text_of(content), []
-    blocks = [block for block in content if isinstance(block, dict)]
+    blocks = [block for block in listed(content) if isinstance(block, dict)]
     texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
     others = [str(block.get("type") or "unknown") for block in blocks if block.get("type") != "text"]
-    return "\n\n".join(text for text in texts if text.strip()), others
+    return "\n\n".join(text for text in (text_of(content), *texts) if text.strip()), others
 
 
 def fields_of(value: object, what: str) -> Mapping[str, Any]:
