@@ -485,6 +485,13 @@ async def test_archives_that_are_made_to_harm_are_refused(
         await take(engine, namespace, liar, "chatgpt")
 
 
+async def test_files_may_have_names_in_any_encoding(engine: Engine, namespace: str, tmp_path: Path) -> None:
+    written(tmp_path, "Note.md", "A note.")
+    Path(os.fsdecode(bytes(tmp_path) + b"/\xff.md")).write_text("Another.")
+    report = await take(engine, namespace, tmp_path, "markdown")
+    assert (report.added, report.refusals) == ({"resource": 2}, [])
+
+
 async def test_links_in_a_folder_are_not_followed(engine: Engine, namespace: str, tmp_path: Path) -> None:
     secret = written(tmp_path, "secret.md", "The key is under the mat.")
     vault = written(tmp_path, "vault/Note.md", "Nothing here.").parent

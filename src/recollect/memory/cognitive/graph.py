@@ -28,11 +28,13 @@ class _Sql(Queries, file="graph.sql"):
     keep_nodes: Query
     amend_node: Query
     create_node: Query
+    create_nodes: Query
     named: Query
     create_ends: Query
     hold_ends: Query
     label_ends: Query
     create_edge: Query
+    create_edges: Query
     hold_edge: Query
     keep_edge: Query
     amend_edge: Query
@@ -309,6 +311,13 @@ class Graph:
         )
         return {row["name"] for row in rows}
 
+    async def create_nodes(self, tx: Transaction, label: str, properties: Mapping[str, str]) -> list[int]:
+        """Create nodes of one label, name to properties, and return the ids of those that did not exist."""
+        rows = await tx.all(
+            _Sql.create_nodes, label=label, names=list(properties), properties=list(properties.values())
+        )
+        return [row["id"] for row in rows]
+
     async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
         """Say what nodes are, name to label, where no caller has said so yet."""
         ids = [row["id"] for row in await tx.all(_Sql.hold_ends, names=list(labels))]
@@ -342,6 +351,17 @@ class Graph:
         """Create an edge and return its id; None if it is there, and then it stays as it is."""
         row = await self._created_edge(tx, source, target, relation, weight, properties)
         return None if row is None else int(row["id"])
+
+    async def create_edges(self, tx: Transaction, relation: str, ends: Collection[tuple[int, int]]) -> list[int]:
+        """Create edges of one relation and return the ids of those that were not there."""
+        rows = await tx.all(
+            _Sql.create_edges,
+            relation=relation,
+            weight=DEFAULT_WEIGHT,
+            sources=[source for source, _ in ends],
+            targets=[target for _, target in ends],
+        )
+        return [row["id"] for row in rows]
 
     async def remove(self, tx: Transaction, node_id: int) -> Removed:
         """Delete a node and its edges, and all that they ever were."""

@@ -44,6 +44,15 @@ values (:namespace, :name, :label, true, :properties::text::jsonb, :vector_id)
 on conflict (namespace, name) do nothing
 returning id, label, name, properties, vector_id, true as created;
 
+-- create_nodes
+-- Nodes of one label that do not exist yet, in name order so that two writers never wait for each other.
+insert into graph_nodes (namespace, name, label, labelled, properties)
+select :namespace, nodes.name, :label::text, true, nodes.properties::jsonb
+from unnest(:names::text[], :properties::text[]) as nodes (name, properties)
+order by nodes.name
+on conflict (namespace, name) do nothing
+returning id;
+
 -- named
 -- Nodes by their names.
 select id, name, labelled from graph_nodes where namespace = :namespace and name = any(:names::text[]);
@@ -77,6 +86,15 @@ insert into graph_edges (namespace, source, target, relation, weight, properties
 values (:namespace, :source, :target, :relation, :weight, :properties::text::jsonb)
 on conflict (namespace, source, target, relation) do nothing
 returning id, weight;
+
+-- create_edges
+-- New edges of one relation, in the order of their ends; those that are there stay as they are.
+insert into graph_edges (namespace, source, target, relation, weight)
+select :namespace, edges.source, edges.target, :relation::text, :weight::double precision
+from unnest(:sources::bigint[], :targets::bigint[]) as edges (source, target)
+order by edges.source, edges.target
+on conflict (namespace, source, target, relation) do nothing
+returning id;
 
 -- hold_edge
 -- An edge, which nobody else changes until the transaction ends, and whether what is new would change it.

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,6 +16,9 @@ from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Sou
 FORMAT = "markdown"
 
 MAX_LINKS = 1_000
+
+# A note of a longer name is refused.
+MAX_NAME = checks.MAX_IDENTIFIER_CHARACTERS
 
 OTHER_FILES = "files that are not Markdown: {}"
 EMPTY = "empty notes"
@@ -67,8 +71,10 @@ class _Folder:
 
     def __init__(self, notes: list[Member]) -> None:
         self._paths: dict[str, list[str]] = {}
+        self._files: dict[str, str] = {}
         for member in notes:
             path = _bare(member.name)
+            self._files[path] = member.name
             for name in {path.lower(), path.rpartition("/")[2].lower()}:
                 self._paths.setdefault(name, []).append(path)
 
@@ -76,6 +82,10 @@ class _Folder:
         """The name of a note's node: its own name, or its path if others have that name, too."""
         name = path.rpartition("/")[2]
         return name if len(self._paths[name.lower()]) == 1 else path
+
+    def file(self, path: str) -> str:
+        """The file of a note."""
+        return self._files[path]
 
     def meant(self, link: str, at: str) -> str | None:
         """The path that a link in the folder `at` leads to."""
@@ -116,7 +126,7 @@ def note_pieces(source: Source, folder: _Folder, member: Member, text: str, owne
         metadata["front_matter"] = front
     uri = f"markdown:{source.name}/{member.name}"
     node = checks.short_name(folder.node(path), "the name of the note")
-    note = Note(node, {"path": member.name, "folder": source.name}, tuple(links[:MAX_LINKS]))
+    note = Note(node, source.name, member.name, dict(islice(links.items(), MAX_LINKS)))
     content = body.strip() if body.lstrip().lstrip("# ").startswith(title) else f"{title}\n\n{body.strip()}"
     yield Text(member.name, uri, owner, title, content, written_at(front, member), metadata, note)
 
@@ -136,13 +146,14 @@ def prose_of(body: str) -> str:
     return "\n".join(kept)
 
 
-def links_of(folder: _Folder, prose: str, at: str, own: str) -> tuple[list[str], int]:
-    """The nodes that a note links to, each once, and the number of links that lead nowhere."""
+def links_of(folder: _Folder, prose: str, at: str, own: str) -> tuple[dict[str, str], int]:
+    """The nodes that a note links to with their files, and the number of links that lead nowhere."""
     given = [match[1] for match in _WIKI_LINK.finditer(prose)]
     given += [unquote(match[1]) for match in _LINK.finditer(prose) if "://" not in match[1]]
     meant = [folder.meant(link, at) for link in dict.fromkeys(given)]
-    nodes = dict.fromkeys(folder.node(path) for path in meant if path is not None and path != own)
-    return list(nodes), meant.count(None)
+    others = [path for path in meant if path is not None and path != own]
+    nodes = {folder.node(path): folder.file(path) for path in others}
+    return {name: file for name, file in nodes.items() if len(name) <= MAX_NAME}, meant.count(None)
 
 
 def tags_of(front: Fields, prose: str) -> list[str]:

@@ -43,11 +43,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A node of the graph, and those that it links to."""
+    """A node of the graph by its name, where its note is, and the same of those that it links to."""
 
     name: str
-    properties: Mapping[str, Any]
-    links: tuple[str, ...]
+    folder: str
+    path: str
+    links: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

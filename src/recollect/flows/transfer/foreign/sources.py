@@ -104,7 +104,9 @@ def in_folder(folder: Path) -> Iterator[Member]:
             count += 1
             if count > MAX_FILES:
                 raise Invalid(f"{folder} has more than {MAX_FILES:,} files: import its folders one by one")
-            yield _member(path, path.relative_to(folder).as_posix(), state)
+            # A name may be in any encoding.
+            name = os.fsencode(path.relative_to(folder).as_posix()).decode("utf-8", "replace")
+            yield _member(path, name, state)
 
 
 def _fail(problem: OSError) -> None:

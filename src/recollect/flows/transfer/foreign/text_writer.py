@@ -15,7 +15,6 @@ from recollect.flows.transfer.foreign.pieces import Note, Text
 from recollect.flows.transfer.importing import Importing
 from recollect.identifiers import uuid_of
 from recollect.memory.changes import Change
-from recollect.memory.cognitive.graph import DEFAULT_WEIGHT
 from recollect.storage.database import Database, Transaction
 
 NOTE_LABEL = "note"
@@ -61,26 +60,28 @@ class TextWriter:
             records = [record_of(text) for text in (*new, *changed)]
             lines = [json.dumps(record, ensure_ascii=False) for record in records]
             await self._importing.add(tx, kind, lines, records)
-            nodes = [change for text in (*new, *changed) if text.note for change in await self._link(tx, text.note)]
-            feed = kind.name
-            changes = [Change("import", feed, _id(text)) for text in new]
-            changes += [Change("update", feed, text_id) for text_id in ids]
-            await memory.changes.record(tx, [*changes, *nodes])
+            changes = [Change("import", kind.name, _id(text)) for text in new]
+            changes += [Change("update", kind.name, text_id) for text_id in ids]
+            changes += await self._link(tx, [text.note for text in (*new, *changed) if text.note])
+            await memory.changes.record(tx, changes)
 
-    async def _link(self, tx: Transaction, note: Note) -> list[Change]:
-        """The node of a note, and its edges to the notes that it links to."""
+    async def _link(self, tx: Transaction, notes: Sequence[Note]) -> list[Change]:
+        """The nodes of notes, and edges to those that they link to; nodes that exist keep what they have."""
         graph = self._memory.graph
-        node = await graph.add_node(tx, note.name, NOTE_LABEL, checks.metadata(note.properties) or "{}", None)
-        changes = [Change("import", "node", str(node.id))]
-        if not note.links:
-            return changes
-        created = await graph.create_ends(tx, dict.fromkeys(sorted(note.links), NOTE_LABEL))
-        ends = await graph.view().ends(tx, note.links)
-        changes += [Change("import", "node", str(ends[name].id)) for name in sorted(created)]
-        for name in note.links:
-            edge_id = await graph.create_edge(tx, node.id, ends[name].id, LINKS_TO, DEFAULT_WEIGHT)
-            changes += [] if edge_id is None else [Change("import", "edge", str(edge_id))]
-        return changes
+        properties = {
+            name: json.dumps({"folder": note.folder, "path": path})
+            for note in notes
+            for name, path in {**note.links, note.name: note.path}.items()
+        }
+        if not properties:
+            return []
+        nodes = await graph.create_nodes(tx, NOTE_LABEL, properties)
+        await graph.label_ends(tx, dict.fromkeys(sorted(properties), NOTE_LABEL))
+        ends = await graph.view().ends(tx, properties)
+        pairs = {(ends[note.name].id, ends[name].id) for note in notes for name in note.links}
+        edges = await graph.create_edges(tx, LINKS_TO, pairs)
+        changes = [Change("import", "node", str(node_id)) for node_id in sorted(nodes)]
+        return changes + [Change("import", "edge", str(edge_id)) for edge_id in sorted(edges)]
 
 
 def _id(text: Text) -> str:
