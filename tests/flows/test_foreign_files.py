@@ -16,7 +16,7 @@ from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.kinds.target import USER, Target
 from recollect.flows.long_term.memory_requests import Chosen
-from recollect.flows.transfer.foreign import foreign_files, sources
+from recollect.flows.transfer.foreign import foreign_files, json_stream, sources
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
 from recollect.tasks import in_thread
@@ -483,6 +483,23 @@ async def test_archives_that_are_made_to_harm_are_refused(
     liar.write_bytes(content.replace(struct.pack("<I", length), struct.pack("<I", length // 2)))
     with pytest.raises(Invalid, match="damaged archive"):
         await take(engine, namespace, liar, "chatgpt")
+
+
+async def test_of_an_archive_that_is_damaged_at_its_end_what_was_read_is_told(
+    engine: Engine, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK_BYTES", 100)
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
+        packed.writestr("conversations.json", json.dumps([chatgpt(own_id=f"c{number}") for number in range(30)]))
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"Ferries")] ^= 1
+    path.write_bytes(content)
+    report = await take(engine, namespace, path, "chatgpt")
+    assert 20 < report.added["session"] < 30
+    (refusal,) = report.refusals
+    assert refusal.place == "export.zip"
+    assert "Bad CRC-32" in refusal.reason
 
 
 async def test_files_may_have_names_in_any_encoding(engine: Engine, namespace: str, tmp_path: Path) -> None:

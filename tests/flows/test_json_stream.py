@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flows.transfer.foreign import json_stream
-from recollect.flows.transfer.foreign.json_stream import Broken, values
+from recollect.flows.transfer.foreign.json_stream import values
+from recollect.flows.transfer.foreign.sources import Broken
 
 # json cannot tell its own writing of infinity from JSON, and surrogates have no UTF-8.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

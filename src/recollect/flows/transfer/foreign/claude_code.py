@@ -42,8 +42,11 @@ def wanted(source: Source) -> list[Member]:
 def read(source: Source, user_id: str, heard: Heard) -> Iterator[Piece]:
     """What user and assistant wrote in every session."""
     for member in wanted(source):
-        with member.open() as file:
-            yield from _Transcript(member.name, user_id).pieces(file, heard)
+        try:
+            with member.open() as file:
+                yield from _Transcript(member.name, user_id).pieces(file, heard)
+        except OSError as problem:
+            yield Refused(member.name, f"the transcript cannot be read: {problem.strerror}")
 
 
 class _Transcript:

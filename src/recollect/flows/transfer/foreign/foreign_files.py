@@ -11,10 +11,9 @@ from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.remember import ANONYMOUS
 from recollect.flows.transfer.foreign.fact_writer import FactWriter
 from recollect.flows.transfer.foreign.formats import FORMATS, recognised
-from recollect.flows.transfer.foreign.json_stream import Broken
 from recollect.flows.transfer.foreign.message_writer import MessageWriter, Stored
 from recollect.flows.transfer.foreign.pieces import Fact, Item, LeftOut, Piece, Refused, Said, Text
-from recollect.flows.transfer.foreign.sources import opened
+from recollect.flows.transfer.foreign.sources import Broken, opened
 from recollect.flows.transfer.foreign.text_writer import TextWriter
 from recollect.flows.transfer.import_report import Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from recollect.flows.transfer.foreign import chatgpt, claude, claude_code, letta, markdown
-from recollect.flows.transfer.foreign.json_stream import Broken, values
+from recollect.flows.transfer.foreign.json_stream import values
 from recollect.flows.transfer.foreign.pieces import Piece
-from recollect.flows.transfer.foreign.sources import Heard, Member, Source, opened
+from recollect.flows.transfer.foreign.sources import Broken, Heard, Member, Source, opened
 
 # Of a file, to see what it is.
 _LOOKED_AT_CHARACTERS = 2 * 1024 * 1024

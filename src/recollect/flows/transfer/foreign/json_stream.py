@@ -7,7 +7,7 @@ from json.decoder import WHITESPACE  # type: ignore[attr-defined]  # what the de
 from typing import Any, Protocol
 
 from recollect import checks
-from recollect.errors import Invalid
+from recollect.flows.transfer.foreign.sources import Broken
 
 CHUNK_BYTES = 64 * 1024
 
@@ -25,10 +25,6 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """The next bytes, so many at most."""
-
-
-class Broken(Invalid):
-    """The text is not JSON from some place on, so that nothing behind it can be read."""
 
 
 def values(

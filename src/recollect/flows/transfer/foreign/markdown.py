@@ -56,10 +56,12 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
         if member.size > checks.MAX_TEXT_BYTES:
             yield Refused(member.name, f"the note is larger than the limit of {checks.MAX_TEXT_MEGABYTES} MB")
             continue
-        with member.open() as file:
-            content = Reading(file, heard).read()
         try:
+            with member.open() as file:
+                content = Reading(file, heard).read()
             yield from note_pieces(source, folder, member, content.decode("utf-8-sig"), owner)
+        except OSError as problem:
+            yield Refused(member.name, f"the note cannot be read: {problem.strerror}")
         except UnicodeDecodeError:
             yield Refused(member.name, "the note is not UTF-8")
         except Invalid as problem:

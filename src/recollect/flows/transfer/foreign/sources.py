@@ -20,6 +20,8 @@ SMALL_BYTES = 16 * 1024 * 1024
 MAX_FILE_BYTES = 64 * 1024**3
 MAX_FILES = 1_000_000
 
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+
 Heard = Callable[[int], None]
 """Hears how many bytes were read since it was last told."""
 
@@ -67,12 +69,16 @@ def opened(path: Path) -> Iterator[Source]:
             yield Source(path, (_member(path, path.name, path.stat()),), is_folder=False)
     except OSError as problem:
         raise Invalid(f"{problem.filename or path} cannot be read: {problem.strerror or problem}") from problem
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as problem:
+    except _DAMAGE as problem:
         raise Invalid(f"{path} is a damaged archive, or one of an unknown kind: {problem}") from problem
 
 
+class Broken(Invalid):
+    """From some place on, nothing can be read of a file."""
+
+
 class Reading:
-    """A file that tells how much of it was read."""
+    """A file that tells how much of it was read; raises Broken where it cannot be read."""
 
     def __init__(self, file: IO[bytes], heard: Heard) -> None:
         self._file = file
@@ -80,13 +86,17 @@ class Reading:
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
-        return self._told(self._file.read(size))
+        return self._told(self._file.read, size)
 
     def readline(self, size: int = -1) -> bytes:
         """The next line, or so much of it."""
-        return self._told(self._file.readline(size))
+        return self._told(self._file.readline, size)
 
-    def _told(self, content: bytes) -> bytes:
+    def _told(self, read: Callable[[int], bytes], size: int) -> bytes:
+        try:
+            content = read(size)
+        except (OSError, *_DAMAGE) as problem:
+            raise Broken(f"the file is damaged or cannot be read: {problem}") from problem
         self._heard(len(content))
         return content
 
