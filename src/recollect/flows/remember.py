@@ -55,7 +55,8 @@ class Turn:
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
-        return sum(len(message.content) + len(message.metadata or "") for message in self.messages)
+        texts = (text for each in self.messages for text in (each.content, each.metadata, each.payload))
+        return sum(len(text or "") for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +171,18 @@ class Remember:
         return messages
 
     async def session(
-        self, namespace: str, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
+        self,
+        namespace: str,
+        session_id: str,
+        user_id: str,
+        title: str | None = None,
+        metadata: str | None = None,
+        agent_id: str | None = None,
     ) -> Session:
         """Begin a session that has an owner."""
         refuse_stored_chat(session_id)
         async with self._database.transaction(namespace) as tx:
-            session = await self._sessions.create(tx, session_id, user_id, title, metadata)
+            session = await self._sessions.create(tx, session_id, user_id, title, metadata, agent_id)
         if session is None:
             raise Conflict(f"Session {session_id} already exists: choose another id")
         return session
@@ -292,7 +299,9 @@ class Remember:
         if any(item.turn.realm is not None for item in analysed):
             return await self._append_unwritten(namespace, analysed, session_ids)
         destinations = _destinations(analysed, await self._owners(namespace, session_ids))
-        if sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
+        size = sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts)
+        has_payloads = any(message.payload is not None for item in analysed for message in item.turn.messages)
+        if size <= _WRITTEN_AT_ONCE and not has_payloads:
             async with self._database.calling(namespace) as db:
                 return await self._append(db, analysed, destinations)
         async with self._database.transaction(namespace) as tx:
@@ -331,9 +340,12 @@ class Remember:
     async def _append_in_parts(
         self, tx: Transaction, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
-        """Messages first, then their passages a part at a time, then what is told of them."""
+        """Messages first, then their payloads, their passages a part at a time, and what is told of them."""
         bare = [replace(item, excerpts=((),) * len(item.excerpts)) for item in analysed]
         answers = await self._append(tx, bare, destinations, records_turns=False)
+        written = (message for answer in answers if isinstance(answer, list) for message in answer)
+        if payloads := {message.id: message.payload for message in written if message.payload is not None}:
+            await self._log.set_payloads(tx, payloads)
         sources = (
             _source(message, new, excerpts, destinations[message.session_id])
             for item, answer in zip(analysed, answers, strict=True)
@@ -422,8 +434,8 @@ def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analyse
         if known is None:
             pairs.append((message, excerpts))
             continue
-        said = (turn.session_id, message.role, message.speaker, message.content)
-        if (known.session_id, known.role, known.speaker, known.content) != said:
+        said = (turn.session_id, message.role, message.speaker, message.content, message.payload)
+        if (known.session_id, known.role, known.speaker, known.content, known.payload) != said:
             refusal = Conflict(
                 f"Message {message.id} already exists with other content, role or speaker, or in another session: "
                 "choose another id"
