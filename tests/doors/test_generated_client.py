@@ -98,7 +98,8 @@ async def use_sessions(client: Client) -> None:
 async def use_chat_sessions(client: Client) -> None:
     assert (await client.call("create_session", body={"id": "team/8", "user_id": "u"})).user_id == "u"
     said = {"messages": [{"role": "user", "text": "Hello"}, {"role": "tool", "payload": {"a": 1}}]}
-    assert len((await client.call("add_session_messages", "team/8", body=said)).messages) == 2
+    stored = (await client.call("add_session_messages", "team/8", body=said)).messages
+    assert (await client.call("get_logged_message", stored[0].id)).session_id == "team/8"
     listed = await client.call("list_session_messages", "team/8", limit=1, newest=True)
     assert listed.messages[0].payload == {"a": 1}
     assert (await client.call("put_session", "team/8", body={"title": "Eight"})).title == "Eight"

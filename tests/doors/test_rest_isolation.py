@@ -54,7 +54,7 @@ async def with_key(engine: Engine, url: str, namespace: str) -> AsyncIterator[As
 async def fill(owner: Asked) -> dict[str, str]:
     """One of everything; returns the ids and the user's key."""
     said = [{"role": "user", "content": WORD}]
-    await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
+    stored = await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
     memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD, "pinned": True}
     memory_id = (await owner.ok("POST", "/ltm/memories", memory))["id"]
     key = (await owner.ok("POST", "/users", {"user_id": USER}))["user_key"]
@@ -63,7 +63,7 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
-    return {"memory": memory_id, "key": key}
+    return {"memory": memory_id, "key": key, "message": stored["messages"][0]["id"]}
 
 
 async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace: str) -> None:
@@ -78,7 +78,7 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert (await stranger.ok("GET", "/ready"))["namespace"] == f"{namespace}-two"
         assert await stranger.ok("GET", "/changes") == {"changes": [], "next": 0}
         await check_short_term(stranger)
-        await check_sessions(stranger)
+        await check_sessions(stranger, ids["message"])
         await check_long_term(stranger, ids["memory"])
         await check_gateway(stranger, ids["key"])
         await check_forgetting(stranger)
@@ -117,7 +117,7 @@ async def check_short_term(stranger: Asked) -> None:
     await stranger.ok("DELETE", "/stm/{session_id}", session_id=SESSION)
 
 
-async def check_sessions(stranger: Asked) -> None:
+async def check_sessions(stranger: Asked, message_id: str) -> None:
     """The owner's session has the same id: none of these sees it, changes it or takes anything from it."""
     name = {"session_id": SESSION}
     assert (await stranger.ok("GET", "/sessions"))["sessions"] == []
@@ -130,7 +130,9 @@ async def check_sessions(stranger: Asked) -> None:
     await stranger.ok("POST", "/sessions", {"id": SESSION})
     await stranger.ok("PUT", "/sessions/{session_id}", {"user_id": "anonymous"}, **name)
     said = {"messages": [{"role": "user", "text": "mine", "payload": 1}]}
-    await stranger.ok("POST", "/sessions/{session_id}/messages", said, **name)
+    (own,) = (await stranger.ok("POST", "/sessions/{session_id}/messages", said, **name))["messages"]
+    assert (await stranger.ok("GET", "/messages/{message_id}", message_id=own["id"]))["session_id"] == SESSION
+    assert (await stranger.ask("GET", "/messages/{message_id}", message_id=message_id)).status_code == 404
     assert (await stranger.ok("DELETE", "/sessions/{session_id}", **name))["deleted"]
 
 

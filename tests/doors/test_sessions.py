@@ -154,6 +154,31 @@ async def test_metadata_is_replaced_or_merged_and_the_user_stays(engine: Engine)
         assert (await ok(http, "GET", "/sessions/s"))["metadata"] == dict.fromkeys(keys, 1)
 
 
+async def test_messages_and_metadata_are_written_in_one_step_if_nobody_was_faster(engine: Engine) -> None:
+    def body(revision: int, expected: int | None) -> dict[str, Any]:
+        said = [{"role": "user", "text": f"revision {revision}", "payload": revision}]
+        return {"messages": said, "metadata": {"revision": revision}, "expected": {"revision": expected}}
+
+    async with serving(engine) as http:
+        for revision, expected in ((1, None), (2, 1)):
+            await ok(http, "POST", "/sessions/s/messages", body(revision, expected) | {"user_id": "ann"})
+        for expected in (None, 1):
+            assert (await http.post("/sessions/s/messages", json=body(3, expected))).status_code == 409
+        answers = await asyncio.gather(*(http.post("/sessions/s/messages", json=body(3, 2)) for _ in range(4)))
+        assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
+        assert await texts(http, "s") == ["revision 1", "revision 2", "revision 3"]
+        session = await ok(http, "GET", "/sessions/s")
+        assert (session["metadata"], session["user_id"]) == ({"revision": 3}, "ann")
+        # What is refused begins no session.
+        assert (await http.post("/sessions/new/messages", json=body(2, 1))).status_code == 409
+        assert (await http.get("/sessions/new")).status_code == 404
+        change = {"metadata": {"revision": None}, "expected": {"revision": 2}}
+        assert (await http.patch("/sessions/s", json=change)).status_code == 409
+        await ok(http, "PATCH", "/sessions/s", change | {"expected": {"revision": 3}})
+        found = await ok(http, "POST", "/recall", {"query": "revision", "user_id": "ann"})
+        assert len(found["memories"]) == 3
+
+
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_a_chat_of_the_gateway_is_only_for_its_user_to_change(engine: Engine, namespace: str) -> None:
     await engine.gateway.add(Owner(namespace, "ann"), "chat:1", [Said("ann", "user", 1, "hello")])

@@ -94,22 +94,23 @@ class ChatSessions:
             return await self._sessions.describe(tx, session_id, told.title, metadata, told.agent_id)
 
     async def change(
-        self, namespace: str, session_id: str, title: str | None, metadata: Mapping[str, Any] | None
+        self,
+        namespace: str,
+        session_id: str,
+        title: str | None,
+        metadata: Mapping[str, Any] | None,
+        expected: Mapping[str, Any] | None = None,
     ) -> Session:
-        """Set a title, and some keys of the metadata: one with null goes. What is None stays as it is."""
+        """Set a title, and some keys of the metadata: one with null goes. What is None stays as it is.
+
+        Refused if a key of the metadata is not as expected; null expects that it is not there.
+        """
         _check_own(session_id)
         checks.optional_text(title, "title")
         checks.metadata(metadata)
-        patch = metadata or {}
         async with self._database.transaction(namespace) as tx:
             await self._lock(tx, session_id)
-            session = await self._sessions.find(tx, session_id)
-            assert session is not None  # it is locked
-            merged = {**(session.metadata or {}), **patch}
-            kept = {name: value for name, value in merged.items() if name not in patch or value is not None}
-            encoded = checks.metadata(kept if kept or session.metadata is not None else None)
-            told = session.title if title is None else title
-            return await self._sessions.describe(tx, session_id, told, encoded, session.agent_id)
+            return await self._merge(tx, session_id, title, metadata, expected)
 
     async def messages(
         self,
@@ -132,15 +133,35 @@ class ChatSessions:
             return found
 
     async def add(
-        self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None
+        self,
+        namespace: str,
+        session_id: str,
+        messages: Sequence[NewMessage],
+        user_id: str | None,
+        metadata: Mapping[str, Any] | None = None,
+        expected: Mapping[str, Any] | None = None,
     ) -> list[Message]:
-        """Append messages, all or none; a session that does not exist begins with them, as the user's."""
+        """Append messages, all or none; a session that does not exist begins with them, as the user's.
+
+        With metadata, or what it is expected to be, the session is changed as by `change`, and all of it or nothing is
+        done.
+        """
         checks.identifier(session_id, "session_id")
         checks.optional_identifier(user_id, "user_id")
         for number, message in enumerate(messages):
             if message.payload is None and not message.content.strip():
                 raise Invalid(f"messages[{number}] says nothing: give it a text, a payload or both")
-        return await self._remember.turn(namespace, Turn(session_id, tuple(messages), user_id or ANONYMOUS))
+        turn = Turn(session_id, tuple(messages), user_id or ANONYMOUS)
+        if metadata is None and expected is None:
+            return await self._remember.turn(namespace, turn)
+        checks.metadata(metadata)
+
+        async def change(tx: Transaction) -> None:
+            await self._sessions.open(tx, {session_id: user_id or ANONYMOUS})
+            await self._lock(tx, session_id)
+            await self._merge(tx, session_id, None, metadata, expected)
+
+        return await self._remember.turn_after(namespace, turn, change)
 
     async def pop(self, namespace: str, session_id: str) -> Message | None:
         """Remove the newest message for good, with all by which it was found; None if there is none."""
@@ -174,6 +195,35 @@ class ChatSessions:
         existed = await self._removal.session(self._database, namespace, session_id)
         self._written(namespace)
         return existed
+
+    async def message(self, namespace: str, message_id: UUID) -> Message:
+        """One message, of whatever session."""
+        async with self._database.reading(namespace) as db:
+            found = await self._log.by_ids(db, [message_id])
+        if message_id not in found:
+            raise NotFound(f"Unknown message {message_id}")
+        return found[message_id]
+
+    async def _merge(
+        self,
+        tx: Transaction,
+        session_id: str,
+        title: str | None,
+        metadata: Mapping[str, Any] | None,
+        expected: Mapping[str, Any] | None,
+    ) -> Session:
+        """Of a session that is locked."""
+        session = await self._sessions.find(tx, session_id)
+        assert session is not None
+        present, patch = session.metadata or {}, metadata or {}
+        for name, value in (expected or {}).items():
+            if present.get(name) != value:
+                raise Conflict(f"The metadata {name} of session {session_id} is not as expected: read it again")
+        merged = {**present, **patch}
+        kept = {name: value for name, value in merged.items() if name not in patch or value is not None}
+        encoded = checks.metadata(kept if kept or session.metadata is not None else None)
+        told = session.title if title is None else title
+        return await self._sessions.describe(tx, session_id, told, encoded, session.agent_id)
 
     async def _lock(self, tx: Transaction, session_id: str, user_id: str | None = None) -> None:
         owner = (await self._sessions.lock(tx, [session_id])).get(session_id)

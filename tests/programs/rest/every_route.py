@@ -27,7 +27,8 @@ assert ask("POST", "/sessions", {"id": "a-chat", "user_id": "a-program"})
 CHAT = {"session_id": "a-chat"}
 call = {"role": "tool", "payload": {"name": "book", "seats": 2}}
 asked = {"messages": [{"role": "user", "text": "Two tickets, please."}, call]}
-assert ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)
+stored = ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)["messages"]
+assert ask("GET", "/messages/{message_id}", message_id=stored[0]["id"])["session_id"] == "a-chat"
 assert ask("GET", "/sessions/{session_id}/messages", **CHAT)["messages"][1]["payload"] == call["payload"]
 assert ask("PUT", "/sessions/{session_id}", {"metadata": {"stage": "booking"}}, **CHAT)
 assert ask("PATCH", "/sessions/{session_id}", {"title": "Tickets"}, **CHAT)["metadata"] == {"stage": "booking"}

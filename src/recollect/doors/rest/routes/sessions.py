@@ -21,7 +21,7 @@ from recollect.memory import log, sessions
 from recollect.memory.sessions import SessionPlace
 from recollect.steps import in_steps
 
-router = Router(prefix="/sessions", tags=["sessions"], route_class=Route, responses=responses())
+router = Router(tags=["sessions"], route_class=Route, responses=responses())
 
 DEFAULT_LIMIT = 100
 MAX_MESSAGES = 10_000
@@ -34,6 +34,12 @@ _USER = "Whose session it is, decided when it begins: `anonymous` if omitted the
 _PAYLOAD = (
     "Any JSON value, which comes back as it is: the message as your program has it. It is not searched. Without "
     "`text`, the message is stored and returned in its place, and no search or context window shows it."
+)
+
+
+_EXPECTED = (
+    "Keys of the session's metadata and what they must be now, null for one that must not be there; otherwise nothing "
+    "is done, and the answer is a 409"
 )
 
 
@@ -62,6 +68,7 @@ class SessionChange(Body):
     """What to change; fields that are omitted stay as they are."""
 
     title: str | None = None
+    expected: dict[str, Any] | None = Field(None, description=_EXPECTED, examples=[{"stage": "intro"}])
     metadata: dict[str, Any] | None = Field(
         None, description="Keys to set; one with null is removed, and the others stay", examples=[{"stage": "booking"}]
     )
@@ -131,6 +138,10 @@ class NewSessionMessages(Body):
 
     messages: list[NewSessionMessage] = Field(max_length=MAX_MESSAGES)
     user_id: Identifier | None = Field(None, description=_USER, examples=["user-42"])
+    metadata: dict[str, Any] | None = Field(
+        None, description="Keys of the session's metadata to set with it, in one step; one with null is removed"
+    )
+    expected: dict[str, Any] | None = Field(None, description=_EXPECTED)
 
     def new(self) -> Iterator[log.NewMessage]:
         """The messages, checked one by one."""
@@ -162,6 +173,12 @@ class SessionMessage(BaseModel):
         )
 
 
+class LoggedMessage(SessionMessage):
+    """A message, and the session that it is in."""
+
+    session_id: str = Field(examples=["trip-7"])
+
+
 class MessagesOfSession(BaseModel):
     """Messages of a session, oldest first."""
 
@@ -190,7 +207,7 @@ def _session_id(text: str) -> str:
     return checks.identifier(text, "cursor")
 
 
-@router.get("")
+@router.get("/sessions")
 async def list_sessions(
     request: Request,
     user_id: Annotated[Identifier | None, Query(description="Only sessions of this user")] = None,
@@ -209,43 +226,45 @@ async def list_sessions(
     )
 
 
-@router.post("", status_code=201, responses=responses(409))
+@router.post("/sessions", status_code=201, responses=responses(409))
 async def create_session(request: Request, body: NewSession) -> ChatSession:
     """Begin a session; an id that is taken is a 409."""
     caller = calling(request)
     return ChatSession.of(await caller.engine.sessions.create(caller.namespace, body.id, body.told()))
 
 
-@router.get("/{session_id}", responses=responses(404))
+@router.get("/sessions/{session_id}", responses=responses(404))
 async def get_session(request: Request, session_id: SessionId) -> ChatSession:
     """Get what is known of a session, without its messages."""
     caller = calling(request)
     return ChatSession.of(await caller.engine.sessions.get(caller.namespace, session_id))
 
 
-@router.put("/{session_id}", responses=responses(404, 409))
+@router.put("/sessions/{session_id}", responses=responses(404, 409))
 async def put_session(request: Request, session_id: SessionId, body: SessionFields) -> ChatSession:
     """Begin a session, or replace all fields of one that exists; its user stays, and another user's is a 409."""
     caller = calling(request)
     return ChatSession.of(await caller.engine.sessions.put(caller.namespace, session_id, body.told()))
 
 
-@router.patch("/{session_id}", responses=responses(404))
+@router.patch("/sessions/{session_id}", responses=responses(404, 409))
 async def change_session(request: Request, session_id: SessionId, body: SessionChange) -> ChatSession:
     """Change the title, or some keys of the metadata, while nobody else changes the session."""
     caller = calling(request)
-    changed = await caller.engine.sessions.change(caller.namespace, session_id, body.title, body.metadata)
+    changed = await caller.engine.sessions.change(
+        caller.namespace, session_id, body.title, body.metadata, body.expected
+    )
     return ChatSession.of(changed)
 
 
-@router.delete("/{session_id}")
+@router.delete("/sessions/{session_id}")
 async def remove_session(request: Request, session_id: SessionId) -> RemovedSession:
     """Delete a session and all its messages permanently; `deleted` is false if there is none."""
     caller = calling(request)
     return RemovedSession(deleted=await caller.engine.sessions.delete(caller.namespace, session_id))
 
 
-@router.get("/{session_id}/messages", responses=responses(404))
+@router.get("/sessions/{session_id}/messages", responses=responses(404))
 async def list_session_messages(
     request: Request,
     session_id: SessionId,
@@ -263,25 +282,37 @@ async def list_session_messages(
     return MessagesOfSession(messages=await in_steps(map(SessionMessage.of, found)))
 
 
-@router.post("/{session_id}/messages", responses=responses(409))
+@router.post("/sessions/{session_id}/messages", responses=responses(404, 409))
 async def add_session_messages(request: Request, session_id: SessionId, body: NewSessionMessages) -> MessagesOfSession:
     """Add messages, all or none; a session that does not exist begins with them."""
     caller = calling(request)
     new = await in_steps(body.new())
-    stored = await caller.engine.sessions.add(caller.namespace, session_id, new, body.user_id)
+    stored = await caller.engine.sessions.add(
+        caller.namespace, session_id, new, body.user_id, body.metadata, body.expected
+    )
     return MessagesOfSession(messages=await in_steps(map(SessionMessage.of, stored)))
 
 
-@router.delete("/{session_id}/messages")
+@router.delete("/sessions/{session_id}/messages")
 async def clear_session(request: Request, session_id: SessionId) -> Removed:
     """Delete all messages of a session permanently, and keep the session."""
     caller = calling(request)
     return Removed(removed=await caller.engine.sessions.clear(caller.namespace, session_id))
 
 
-@router.delete("/{session_id}/messages/last")
+@router.delete("/sessions/{session_id}/messages/last")
 async def pop_session_message(request: Request, session_id: SessionId) -> RemovedMessage:
     """Delete the newest message of a session permanently and return it; of two such requests each gets another."""
     caller = calling(request)
     message = await caller.engine.sessions.pop(caller.namespace, session_id)
     return RemovedMessage(message=None if message is None else SessionMessage.of(message))
+
+
+@router.get("/messages/{message_id}", responses=responses(404))
+async def get_logged_message(
+    request: Request, message_id: Annotated[MessageId, Path(description="Id of the message, of whatever session")]
+) -> LoggedMessage:
+    """Get one message of the log."""
+    caller = calling(request)
+    message = await caller.engine.sessions.message(caller.namespace, message_id)
+    return LoggedMessage(session_id=message.session_id, **SessionMessage.of(message).model_dump())
