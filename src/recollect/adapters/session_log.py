@@ -75,7 +75,12 @@ class SessionLog:
 
     def _body(self, items: Iterable[Item]) -> dict[str, Any] | None:
         messages = [
-            {"role": item.role, "text": item.text, "payload": item.payload, "metadata": {FORMAT: self._format}}
+            {
+                "role": item.role,
+                "text": storable(item.text),
+                "payload": item.payload,
+                "metadata": {FORMAT: self._format},
+            }
             for item in items
         ]
         return {"messages": messages, "user_id": self._user_id} if messages else None
@@ -105,6 +110,11 @@ class _Pages:
         asked = self.query()["limit"]
         self.messages = page + self.messages
         self.wanted = len(page) == asked and (self._limit is None or len(self.messages) < self._limit)
+
+
+def storable(text: str) -> str:
+    """A text without what the database cannot hold: NUL, and halves of characters. Payloads keep it, escaped."""
+    return text.replace("\x00", "").encode(errors="replace").decode()
 
 
 def text_of_parts(content: object) -> str:
