@@ -118,6 +118,11 @@ def metadata(value: Mapping[str, Any] | None, name: str = "metadata") -> str | N
     return _json(dict(value), name)
 
 
+def payload(value: Json, name: str) -> str | None:
+    """Any JSON value that a client wants back as it is, as the text that PostgreSQL will store."""
+    return None if value is None else _json(value, name, MAX_TEXT_BYTES)
+
+
 def metadata_filter(value: Mapping[str, Any] | None, name: str) -> str | None:
     """What metadata must contain; an empty filter asks for nothing."""
     encoded = metadata(value, name)
@@ -321,7 +326,7 @@ def storable_json(value: object, name: str) -> str:
     return encoded
 
 
-def _json(value: object, name: str) -> str:
+def _json(value: object, name: str, most_bytes: int = MAX_METADATA_BYTES) -> str:
     # Counted before anything is encoded: whatever it is, the answer comes soon.
     seen, waiting = 0, [value]
     while waiting and seen <= MAX_METADATA_VALUES:
@@ -333,8 +338,8 @@ def _json(value: object, name: str) -> str:
     if seen > MAX_METADATA_VALUES:
         raise Invalid(f"{name} has more than {MAX_METADATA_VALUES:,} values: store less in it")
     encoded = storable_json(value, name)
-    if len(encoded.encode()) > MAX_METADATA_BYTES:
-        raise Invalid(f"{name} is larger than the limit of {MAX_METADATA_BYTES // 1024} kB")
+    if len(encoded.encode()) > most_bytes:
+        raise Invalid(f"{name} is larger than the limit of {most_bytes // 1024} kB")
     return encoded
 
 

@@ -36,6 +36,7 @@ from recollect.flows.search.citations import Citations
 from recollect.flows.search.item_search import ItemSearch
 from recollect.flows.search.nomination import Nomination
 from recollect.flows.search.recall import Recall
+from recollect.flows.sessions import ChatSessions
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
 from recollect.flows.short_term.summaries import Summarising
 from recollect.flows.short_term.window_stores import BufferedWindows, LogWindows, WindowStore
@@ -211,6 +212,7 @@ class Engine:
             self._resources.push_async_callback(buffers.close)
             store = BufferedWindows(buffers)
         self._window_store = store
+        self.sessions = ChatSessions(self.database, capabilities, self.remember, removal, written=self.feed.wake)
         self.windows = ContextWindow(
             store,
             Summarising(self.llm),

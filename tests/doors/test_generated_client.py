@@ -76,6 +76,7 @@ async def test_a_generated_client_calls_every_operation(
         await asyncio.to_thread(generate, document, tmp_path)
         client = Client(document, url, key)
         await use_sessions(client)
+        await use_chat_sessions(client)
         await use_memories(client, engine)
         await use_gateway(client)
         listed = await client.call("list_changes", since=1, limit=1)
@@ -92,6 +93,23 @@ async def use_sessions(client: Client) -> None:
     await client.call("configure_session", "team/7", body={"strategy": "token_threshold", "max_tokens": 100})
     assert (await client.call("get_context", "team/7")).strategy == "token_threshold"
     assert (await client.call("delete_session", "team/7")).deleted
+
+
+async def use_chat_sessions(client: Client) -> None:
+    assert (await client.call("create_session", body={"id": "team/8", "user_id": "u"})).user_id == "u"
+    said = {"messages": [{"role": "user", "text": "Hello"}, {"role": "tool", "payload": {"a": 1}}]}
+    stored = (await client.call("add_session_messages", "team/8", body=said)).messages
+    assert (await client.call("get_logged_message", stored[0].id)).session_id == "team/8"
+    listed = await client.call("list_session_messages", "team/8", limit=1, newest=True)
+    assert listed.messages[0].payload == {"a": 1}
+    assert (await client.call("put_session", "team/8", body={"title": "Eight"})).title == "Eight"
+    changed = await client.call("change_session", "team/8", body={"metadata": {"stage": 2}})
+    assert changed.metadata.to_dict() == {"stage": 2}
+    assert (await client.call("get_session", "team/8")).title == "Eight"
+    assert [session.id for session in (await client.call("list_sessions", user_id="u")).sessions] == ["team/8"]
+    assert (await client.call("pop_session_message", "team/8")).message.role == "tool"
+    assert (await client.call("clear_session", "team/8")).removed == 1
+    assert (await client.call("remove_session", "team/8")).deleted
 
 
 async def use_memories(client: Client, engine: Engine) -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest.routes import changes, gateway, health, lineage, ltm, metrics, recall, stm, users
+from recollect.doors.rest.routes import changes, gateway, health, lineage, ltm, metrics, recall, sessions, stm, users
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -19,7 +19,7 @@ SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
     (method, route.path_format)
-    for door in (changes, gateway, health, lineage, ltm, metrics, recall, stm, users)
+    for door in (changes, gateway, health, lineage, ltm, metrics, recall, sessions, stm, users)
     for route in door.router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()
@@ -54,7 +54,7 @@ async def with_key(engine: Engine, url: str, namespace: str) -> AsyncIterator[As
 async def fill(owner: Asked) -> dict[str, str]:
     """One of everything; returns the ids and the user's key."""
     said = [{"role": "user", "content": WORD}]
-    await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
+    stored = await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
     memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD, "pinned": True}
     memory_id = (await owner.ok("POST", "/ltm/memories", memory))["id"]
     key = (await owner.ok("POST", "/users", {"user_id": USER}))["user_key"]
@@ -63,7 +63,7 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
-    return {"memory": memory_id, "key": key}
+    return {"memory": memory_id, "key": key, "message": stored["messages"][0]["id"]}
 
 
 async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace: str) -> None:
@@ -78,6 +78,7 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert (await stranger.ok("GET", "/ready"))["namespace"] == f"{namespace}-two"
         assert await stranger.ok("GET", "/changes") == {"changes": [], "next": 0}
         await check_short_term(stranger)
+        await check_sessions(stranger, ids["message"])
         await check_long_term(stranger, ids["memory"])
         await check_gateway(stranger, ids["key"])
         await check_forgetting(stranger)
@@ -114,6 +115,25 @@ async def check_short_term(stranger: Asked) -> None:
     seen = await stranger.ok("GET", "/stm/{session_id}/messages", session_id=SESSION)
     assert [message["content"] for message in seen["messages"]] == ["mine"]
     await stranger.ok("DELETE", "/stm/{session_id}", session_id=SESSION)
+
+
+async def check_sessions(stranger: Asked, message_id: str) -> None:
+    """The owner's session has the same id: none of these sees it, changes it or takes anything from it."""
+    name = {"session_id": SESSION}
+    assert (await stranger.ok("GET", "/sessions"))["sessions"] == []
+    assert (await stranger.ask("GET", "/sessions/{session_id}", **name)).status_code == 404
+    assert (await stranger.ask("PATCH", "/sessions/{session_id}", {"title": "mine"}, **name)).status_code == 404
+    assert (await stranger.ok("GET", "/sessions/{session_id}/messages", **name))["messages"] == []
+    assert (await stranger.ok("DELETE", "/sessions/{session_id}/messages/last", **name))["message"] is None
+    assert (await stranger.ok("DELETE", "/sessions/{session_id}/messages", **name))["removed"] == 0
+    assert not (await stranger.ok("DELETE", "/sessions/{session_id}", **name))["deleted"]
+    await stranger.ok("POST", "/sessions", {"id": SESSION})
+    await stranger.ok("PUT", "/sessions/{session_id}", {"user_id": "anonymous"}, **name)
+    said = {"messages": [{"role": "user", "text": "mine", "payload": 1}]}
+    (own,) = (await stranger.ok("POST", "/sessions/{session_id}/messages", said, **name))["messages"]
+    assert (await stranger.ok("GET", "/messages/{message_id}", message_id=own["id"]))["session_id"] == SESSION
+    assert (await stranger.ask("GET", "/messages/{message_id}", message_id=message_id)).status_code == 404
+    assert (await stranger.ok("DELETE", "/sessions/{session_id}", **name))["deleted"]
 
 
 async def check_long_term(stranger: Asked, memory_id: str) -> None:

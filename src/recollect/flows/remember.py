@@ -1,7 +1,6 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -10,6 +9,7 @@ from uuid import UUID
 from recollect import checks, origin, telemetry
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.known_owners import KnownOwners
 from recollect.identifiers import uuid7
 from recollect.memory.changes import Change, Changes
 from recollect.memory.documents import Documents, NewDocument, in_parts
@@ -35,9 +35,6 @@ _WRITTEN_AT_ONCE = 256
 # A session changes between being looked up and being written to only if someone deletes or begins it just then.
 _WRITING_ATTEMPTS = 3
 
-# Sessions whose owners are remembered, a few megabytes.
-_KNOWN_SESSIONS = 10_000
-
 # Only forgetting a text at the same moment removes the one that stood in the way.
 _REMEMBERING_ATTEMPTS = 3
 
@@ -55,7 +52,8 @@ class Turn:
 
     def size(self) -> int:
         """About how many bytes travel to the database."""
-        return sum(len(message.content) + len(message.metadata or "") for message in self.messages)
+        texts = (text for each in self.messages for text in (each.content, each.metadata, each.payload))
+        return sum(len(text or "") for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,31 +91,6 @@ class SessionTaken(Conflict):
     """A turn was meant for a session that somebody else holds, or that is in another realm."""
 
 
-class _KnownOwners:
-    """Owners of recent sessions, cached. Every write verifies them: a stale entry costs one retry."""
-
-    def __init__(self) -> None:
-        self._owners: OrderedDict[tuple[str, str], SessionOwner] = OrderedDict()
-
-    def find(self, namespace: str, session_ids: Iterable[str]) -> dict[str, SessionOwner]:
-        """Those that are cached."""
-        found = ((session_id, self._owners.get((namespace, session_id))) for session_id in session_ids)
-        return {session_id: owner for session_id, owner in found if owner is not None}
-
-    def learn(self, namespace: str, owners: Mapping[str, SessionOwner]) -> None:
-        """Cache them, in place of those that were not used for longest."""
-        for session_id, owner in owners.items():
-            self._owners[namespace, session_id] = owner
-            self._owners.move_to_end((namespace, session_id))
-        while len(self._owners) > _KNOWN_SESSIONS:
-            self._owners.popitem(last=False)
-
-    def unlearn(self, namespace: str, session_ids: Iterable[str]) -> None:
-        """They may have changed."""
-        for session_id in session_ids:
-            self._owners.pop((namespace, session_id), None)
-
-
 class Remember:
     """Writes each item with its passages; concurrent turns of a namespace share a commit."""
 
@@ -138,7 +111,7 @@ class Remember:
         self._passages = passages
         self._changes = changes
         self._written = written
-        self._known_owners = _KnownOwners()
+        self._known_owners = KnownOwners()
         self._turns = GroupCommit[_Analysed, list[Message]](self._write_turns)
 
     async def close(self) -> None:
@@ -148,6 +121,32 @@ class Remember:
     @telemetry.memory_operation("create_memory", len)
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
+        messages = await self._turns.submit(namespace, await self._analysed(turn), turn.size())
+        return self._told(namespace, messages)
+
+    @telemetry.memory_operation("create_memory", len)
+    async def turn_after(
+        self, namespace: str, turn: Turn, before: Callable[[Transaction], Awaitable[object]]
+    ) -> list[Message]:
+        """The same in a transaction of its own, of which other work is the first part: it opens the session."""
+        analysed = await self._analysed(turn)
+        try:
+            async with self._database.transaction(namespace) as tx:
+                await before(tx)
+                destinations = _destinations([analysed], await self._sessions.lock(tx, [turn.session_id]))
+                (answer,) = await self._append_in_parts(tx, [analysed], destinations)
+        except Duplicate as problem:
+            raise Conflict("A message with one of these ids already exists: choose another id") from problem
+        if isinstance(answer, RecollectError):
+            raise answer
+        return self._told(namespace, answer)
+
+    def _told(self, namespace: str, messages: list[Message]) -> list[Message]:
+        telemetry.messages_stored(len(messages))
+        self._written(namespace)
+        return messages
+
+    async def _analysed(self, turn: Turn) -> _Analysed:
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
             _refuse_same_ids(message.id for message in turn.messages)
@@ -163,19 +162,21 @@ class Remember:
             for number, excerpt in await in_steps(numbered):
                 of_message[number].append(excerpt)
             excerpts = list(map(tuple, of_message))
-        analysed = _Analysed(turn, tuple(excerpts), origin.current())
-        messages = await self._turns.submit(namespace, analysed, turn.size())
-        telemetry.messages_stored(len(messages))
-        self._written(namespace)
-        return messages
+        return _Analysed(turn, tuple(excerpts), origin.current())
 
     async def session(
-        self, namespace: str, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
+        self,
+        namespace: str,
+        session_id: str,
+        user_id: str,
+        title: str | None = None,
+        metadata: str | None = None,
+        agent_id: str | None = None,
     ) -> Session:
         """Begin a session that has an owner."""
         refuse_stored_chat(session_id)
         async with self._database.transaction(namespace) as tx:
-            session = await self._sessions.create(tx, session_id, user_id, title, metadata)
+            session = await self._sessions.create(tx, session_id, user_id, title, metadata, agent_id)
         if session is None:
             raise Conflict(f"Session {session_id} already exists: choose another id")
         return session
@@ -292,7 +293,9 @@ class Remember:
         if any(item.turn.realm is not None for item in analysed):
             return await self._append_unwritten(namespace, analysed, session_ids)
         destinations = _destinations(analysed, await self._owners(namespace, session_ids))
-        if sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts) <= _WRITTEN_AT_ONCE:
+        size = sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts)
+        has_payloads = any(message.payload is not None for item in analysed for message in item.turn.messages)
+        if size <= _WRITTEN_AT_ONCE and not has_payloads:
             async with self._database.calling(namespace) as db:
                 return await self._append(db, analysed, destinations)
         async with self._database.transaction(namespace) as tx:
@@ -331,9 +334,12 @@ class Remember:
     async def _append_in_parts(
         self, tx: Transaction, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
-        """Messages first, then their passages a part at a time, then what is told of them."""
+        """Messages first, then their payloads, their passages a part at a time, and what is told of them."""
         bare = [replace(item, excerpts=((),) * len(item.excerpts)) for item in analysed]
         answers = await self._append(tx, bare, destinations, records_turns=False)
+        written = (message for answer in answers if isinstance(answer, list) for message in answer)
+        if payloads := {message.id: message.payload for message in written if message.payload is not None}:
+            await self._log.set_payloads(tx, payloads)
         sources = (
             _source(message, new, excerpts, destinations[message.session_id])
             for item, answer in zip(analysed, answers, strict=True)
@@ -422,8 +428,8 @@ def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analyse
         if known is None:
             pairs.append((message, excerpts))
             continue
-        said = (turn.session_id, message.role, message.speaker, message.content)
-        if (known.session_id, known.role, known.speaker, known.content) != said:
+        said = (turn.session_id, message.role, message.speaker, message.content, message.payload)
+        if (known.session_id, known.role, known.speaker, known.content, known.payload) != said:
             refusal = Conflict(
                 f"Message {message.id} already exists with other content, role or speaker, or in another session: "
                 "choose another id"

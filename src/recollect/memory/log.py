@@ -23,6 +23,9 @@ class _Sql(Queries, file="log.sql"):
     keep: Query
     by_ids: Query
     present: Query
+    set_payloads: Query
+    first_between: Query
+    last_between: Query
     in_session: Query
     raw_newest: Query
     raw_oldest: Query
@@ -58,6 +61,8 @@ class NewMessage:
     at: datetime | None = None
     id: UUID | None = None
     """One that brings its id is written once, however often it comes."""
+    payload: str | None = None
+    """The message as its client has it, as JSON text. Only one with a payload may have no content."""
 
 
 class Destination(NamedTuple):
@@ -125,6 +130,8 @@ class Message(NamedTuple):
     content: str
     metadata: Json
     created_at: datetime
+    payload: str | None = None
+    """JSON text; histories, which show what was said, do not read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,7 @@ class Log:
                 entry.message.content,
                 None if entry.message.metadata is None else json.loads(entry.message.metadata),
                 row["created_at"],
+                entry.message.payload,
             )
             for entry in entries
             for row in [rows[entry.id]]
@@ -179,19 +187,31 @@ class Log:
             rows = await db.all(_Sql.recent, session_id=session_id, limit=limit)
         else:
             rows = await db.all(_Sql.recent_before, session_id=session_id, limit=limit, before=before)
-        return [Message._make(row) for row in reversed(rows)]
+        return [Message(*row) for row in reversed(rows)]
+
+    async def set_payloads(self, tx: Transaction, payloads: Mapping[UUID, str]) -> None:
+        """Add what clients have of messages to those that this transaction has appended."""
+        await tx.all(_Sql.set_payloads, ids=list(payloads), payloads=list(payloads.values()))
+
+    async def between(
+        self, db: Statements, session_id: str, limit: int, after: UUID | None, before: UUID | None, *, newest: bool
+    ) -> list[Message]:
+        """The first messages of a session, or the last, oldest first: of all, or behind one and before another."""
+        statement = _Sql.last_between if newest else _Sql.first_between
+        rows = await db.all(statement, session_id=session_id, limit=limit, after=after, before=before)
+        return [Message(*row) for row in (reversed(rows) if newest else rows)]
 
     async def by_seq(self, db: Statements, numbers: Sequence[int]) -> dict[int, Message]:
         """Those of some messages that exist, by the integer that names them."""
-        return {row["seq"]: Message._make(row) for row in await db.all(_Sql.by_seq, numbers=list(numbers))}
+        return {row["seq"]: Message(*row) for row in await db.all(_Sql.by_seq, numbers=list(numbers))}
 
     async def keep(self, tx: Transaction, numbers: Sequence[int]) -> set[int]:
         """Those of some messages that are there, by number; no one removes them before this transaction ends."""
         return {row["seq"] for row in await tx.all(_Sql.keep, numbers=list(numbers))}
 
     async def by_ids(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Message]:
-        """Those of some messages that exist, by id."""
-        return {row["id"]: Message._make(row) for row in await db.all(_Sql.by_ids, ids=list(ids))}
+        """Those of some messages that exist, by id, with their payloads."""
+        return {row["id"]: Message(*row) for row in await db.all(_Sql.by_ids, ids=list(ids))}
 
     async def present(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
         """The ids of those of some messages that exist."""
@@ -212,7 +232,7 @@ class Log:
             until=wanted.end,
             speaker=wanted.speaker,
         )
-        return [Message._make(row) for row in rows]
+        return [Message(*row) for row in rows]
 
     async def in_sessions(self, db: Statements, session_ids: Sequence[str], limit: int) -> list[UUID]:
         """Some messages of some sessions, so many at most."""

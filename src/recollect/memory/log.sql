@@ -71,14 +71,59 @@ where namespace = :namespace and seq = any(:numbers::bigint[]);
 select seq from messages where namespace = :namespace and seq = any(:numbers::bigint[]) order by seq for key share;
 
 -- by_ids
--- Messages by their ids.
-select id, seq, session_id, position, role, speaker, content, metadata, created_at
+-- Messages by their ids, with their payloads.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
 where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- present
 -- The ids of those of some messages that exist.
 select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
+
+-- set_payloads
+-- What clients have of messages that the same transaction has appended.
+update messages
+set payload = given.payload
+from unnest(:ids::uuid[], :payloads::text[]) as given (id, payload)
+where messages.namespace = :namespace and messages.id = given.id;
+
+-- first_between
+-- The first messages of a session, or of what is between two of them, with their payloads.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
+from messages
+where namespace = :namespace
+  and session_id = :session_id
+  and (
+      :after::uuid is null
+      or position > (select position from messages where namespace = :namespace and session_id = :session_id and id =
+          :after)
+  )
+  and (
+      :before::uuid is null
+      or position < (select position from messages where namespace = :namespace and session_id = :session_id and id =
+          :before)
+  )
+order by position
+limit :limit;
+
+-- last_between
+-- The same from the end.
+select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
+from messages
+where namespace = :namespace
+  and session_id = :session_id
+  and (
+      :after::uuid is null
+      or position > (select position from messages where namespace = :namespace and session_id = :session_id and id =
+          :after)
+  )
+  and (
+      :before::uuid is null
+      or position < (select position from messages where namespace = :namespace and session_id = :session_id and id =
+          :before)
+  )
+order by position desc
+limit :limit;
 
 -- in_session
 -- A message, if it is one of a session's.

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import PAGE_OF_SESSIONS, Record
@@ -22,6 +22,8 @@ class _Sql(Queries, file="sessions.sql"):
     find: Query
     recent_of_user: Query
     recent: Query
+    page: Query
+    describe: Query
     then: Query
     some_of_user: Query
     remove: Query
@@ -53,6 +55,14 @@ class Session:
     metadata: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
+    agent_id: str | None
+
+
+class SessionPlace(NamedTuple):
+    """Where a page of sessions ends: the last of it."""
+
+    updated_at: datetime
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +88,26 @@ class Sessions:
     """Stores sessions. Positions are handed out by `Log.append`, while the session's row is locked."""
 
     async def create(
-        self, tx: Transaction, session_id: str, user_id: str, title: str | None = None, metadata: str | None = None
+        self,
+        tx: Transaction,
+        session_id: str,
+        user_id: str,
+        title: str | None = None,
+        metadata: str | None = None,
+        agent_id: str | None = None,
     ) -> Session | None:
         """A new session, or None if the id is taken: an owner is never overwritten."""
-        row = await tx.first(_Sql.create, session_id=session_id, user_id=user_id, title=title, metadata=metadata)
+        row = await tx.first(
+            _Sql.create, session_id=session_id, user_id=user_id, title=title, metadata=metadata, agent_id=agent_id
+        )
         return None if row is None else Session(*row)
+
+    async def describe(
+        self, tx: Transaction, session_id: str, title: str | None, metadata: str | None, agent_id: str | None
+    ) -> Session:
+        """Set what a session that is locked says of itself, all of it."""
+        row = await tx.one(_Sql.describe, session_id=session_id, title=title, metadata=metadata, agent_id=agent_id)
+        return Session(*row)
 
     async def open(self, tx: Transaction, owners: Mapping[str, str], realms: Mapping[str, str] | None = None) -> None:
         """Sessions that begin with their first message: id to user id, and to the realm if it is not the default."""
@@ -147,6 +172,14 @@ class Sessions:
         if as_of is not None:
             return await self._then(db, as_of, limit, user_id=user_id, after=after, uuids=True)
         return [Session(*row) for row in await db.all(_Sql.recent, user_id=user_id, limit=limit, after=after)]
+
+    async def page(
+        self, db: Statements, user_id: str | None, agent_id: str | None, limit: int, behind: SessionPlace | None
+    ) -> list[Session]:
+        """Sessions of a user, of an agent or of all, the last active first."""
+        at, last_id = behind or (None, None)
+        rows = await db.all(_Sql.page, user_id=user_id, agent_id=agent_id, limit=limit, behind_at=at, behind_id=last_id)
+        return [Session(*row) for row in rows]
 
     async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
         """The ids of some sessions of a user, or of all."""

@@ -1,9 +1,9 @@
 -- create
 -- A new session with an owner; an existing one is left as it is.
-insert into sessions (namespace, id, user_id, title, metadata)
-values (:namespace, :session_id, :user_id, :title, :metadata::text::jsonb)
+insert into sessions (namespace, id, user_id, title, metadata, agent_id)
+values (:namespace, :session_id, :user_id, :title, :metadata::text::jsonb, :agent_id)
 on conflict (namespace, id) do nothing
-returning id, user_id, title, metadata, created_at, updated_at;
+returning id, user_id, title, metadata, created_at, updated_at, agent_id;
 
 -- open
 -- Sessions that a first message opens, in id order so that two writers never wait for each other.
@@ -49,13 +49,13 @@ where namespace = :namespace and id = any(:session_ids::text[]) order by id for 
 
 -- find
 -- One session.
-select id, user_id, title, metadata, created_at, updated_at
+select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace and id = :session_id;
 
 -- recent_of_user
 -- A user's sessions, the last active first.
-select id, user_id, title, metadata, created_at, updated_at
+select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace and user_id = :user_id
 order by updated_at desc, id
@@ -63,7 +63,7 @@ limit :limit;
 
 -- recent
 -- The last active sessions whose ids are UUIDs, or those after one of them in that order.
-select id, user_id, title, metadata, created_at, updated_at
+select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace
   and (:user_id::text is null or user_id = :user_id)
@@ -74,6 +74,29 @@ where namespace = :namespace
 order by updated_at desc, id desc
 limit :limit;
 
+-- page
+-- Sessions of a user, of an agent or of all, the last active first, behind a place in that order.
+select id, user_id, title, metadata, created_at, updated_at, agent_id
+from sessions
+where namespace = :namespace
+  and (:user_id::text is null or user_id = :user_id)
+  and (:agent_id::text is null or agent_id = :agent_id)
+  and (
+      :behind_at::timestamptz is null
+      or updated_at < :behind_at
+      or (updated_at = :behind_at and id > :behind_id::text)
+  )
+order by updated_at desc, id
+limit :limit;
+
+-- describe
+-- A session's title and metadata anew. The time never goes backwards inside a session.
+update sessions
+set title = :title, metadata = :metadata::text::jsonb, agent_id = :agent_id,
+    updated_at = greatest(updated_at, now())
+where namespace = :namespace and id = :session_id
+returning id, user_id, title, metadata, created_at, updated_at, agent_id;
+
 -- then
 -- Sessions at a moment, the last active first, or those after one of them in that order: one of an id, those of a user,
 -- or only those whose ids are UUIDs. A session was there if it had begun or something had been said in it.
@@ -82,7 +105,8 @@ with known as (
            case when sessions.created_at <= :as_of::timestamptz then sessions.created_at else said.first end
                as created_at,
            case when sessions.created_at <= :as_of then greatest(sessions.created_at, said.last) else said.last end
-               as updated_at
+               as updated_at,
+           sessions.agent_id
     from sessions
     left join lateral (
         select min(messages.created_at) as first, max(messages.created_at) as last
@@ -97,7 +121,7 @@ with known as (
       and (not :uuids::boolean or sessions.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')
       and (sessions.created_at <= :as_of or said.last is not null)
 )
-select id, user_id, title, metadata, created_at, updated_at
+select id, user_id, title, metadata, created_at, updated_at, agent_id
 from known
 where :after::text is null
    or (updated_at, id) < (select last.updated_at, last.id from known last where last.id = :after)

@@ -172,9 +172,12 @@ class Windows:
         # Held first: a window that is moving over the message just now would not seem to have passed it.
         await tx.all(_Sql.lock_of_message, message_id=message_id)
         sessions = [row["id"] for row in await tx.all(_Sql.covering, message_id=message_id)]
-        for session_id in sessions:
-            await tx.all(_Sql.move, session_id=session_id, until=0)
-        return await self.remove_summaries(tx, sessions)
+        return sum([await self.begin_anew(tx, session_id) for session_id in sessions])
+
+    async def begin_anew(self, tx: Transaction, session_id: str) -> int:
+        """Let a window begin with its session, without a summary; returns how many summaries went."""
+        await tx.all(_Sql.move, session_id=session_id, until=0)
+        return await self.remove_summaries(tx, [session_id])
 
     async def remove_summaries(self, tx: Transaction, session_ids: Sequence[str]) -> int:
         """Delete the summaries of some sessions; returns how many there were."""

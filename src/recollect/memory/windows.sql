@@ -17,7 +17,8 @@ left join summaries
 where sessions.namespace = :namespace and sessions.id = :session_id;
 
 -- read
--- A window: its session, what is pinned, the summary of all before, and its last messages, oldest first.
+-- A window: its session, what is pinned, the summary of all before, and its last messages, oldest first. A message that
+-- says nothing, such as a model's encrypted reasoning, is for the client that stored it alone.
 with session as (
     select window_start, window_strategy, window_max_messages, window_max_tokens,
            case
@@ -46,7 +47,10 @@ pinned as (
 last as (
     select id, position, role, content, metadata, created_at
     from messages
-    where namespace = :namespace and session_id = :session_id and position >= (select window_start from session)
+    where namespace = :namespace
+      and session_id = :session_id
+      and position >= (select window_start from session)
+      and content <> ''
     order by position desc
     limit (select most from session)
 )
@@ -120,6 +124,7 @@ last as (
     where namespace = :namespace
       and session_id = :session_id
       and position >= (select window_start from session)
+      and content <> ''
       and created_at <= :as_of
     order by position desc
     limit (select most from session)
@@ -145,6 +150,7 @@ select id, position from messages
 where namespace = :namespace
   and session_id = :session_id
   and position >= :start
+  and content <> ''
   and not (role = 'system' and (position = 0 or coalesce(metadata @> '{"pinned": true}', false)))
 order by position
 limit :limit;

@@ -23,6 +23,20 @@ assert ask("GET", "/stm/{session_id}/messages", **SESSION)
 assert ask("PUT", "/stm/{session_id}/config", {"strategy": "sliding_window", "max_messages": 5}, **SESSION)
 assert ask("GET", "/stm/{session_id}/context", **SESSION)
 assert ask("DELETE", "/stm/{session_id}", **SESSION)
+assert ask("POST", "/sessions", {"id": "a-chat", "user_id": "a-program"})
+CHAT = {"session_id": "a-chat"}
+call = {"role": "tool", "payload": {"name": "book", "seats": 2}}
+asked = {"messages": [{"role": "user", "text": "Two tickets, please."}, call]}
+stored = ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)["messages"]
+assert ask("GET", "/messages/{message_id}", message_id=stored[0]["id"])["session_id"] == "a-chat"
+assert ask("GET", "/sessions/{session_id}/messages", **CHAT)["messages"][1]["payload"] == call["payload"]
+assert ask("PUT", "/sessions/{session_id}", {"metadata": {"stage": "booking"}}, **CHAT)
+assert ask("PATCH", "/sessions/{session_id}", {"title": "Tickets"}, **CHAT)["metadata"] == {"stage": "booking"}
+assert ask("GET", "/sessions/{session_id}", **CHAT)["title"] == "Tickets"
+assert ask("GET", "/sessions")["sessions"]
+assert ask("DELETE", "/sessions/{session_id}/messages/last", **CHAT)["message"]["role"] == "tool"
+assert ask("DELETE", "/sessions/{session_id}/messages", **CHAT) == {"removed": 1}
+assert ask("DELETE", "/sessions/{session_id}", **CHAT) == {"deleted": True}
 told = {"messages": "Prefers dark mode.", "category": "preference", "user_id": "a-program", "at": ferry["at"]}
 added = ask("POST", "/ltm/memories", told)
 MEMORY = {"memory_id": str(added["id"])}

@@ -22,6 +22,7 @@ from recollect.doors.rest.routes import (
     ltm_pinned,
     metrics,
     recall,
+    sessions,
     stm,
     users,
 )
@@ -94,7 +95,7 @@ def routes_app(engine: Engine, routes: Sequence[BaseRoute] = (), lifespan: Lifes
     app.state.engine = engine
     problems.add_handlers(app)
     # Routes are tried in this order: what agents ask all the time comes first, and `pinned` before any id.
-    for door in (stm, ltm_pinned, ltm, recall, gateway, users, changes, lineage, health, metrics):
+    for door in (stm, sessions, ltm_pinned, ltm, recall, gateway, users, changes, lineage, health, metrics):
         # As they are: the framework's `include_router` would build each of them once more.
         app.router.routes.extend(door.router.routes)
     docs.add_to(app)

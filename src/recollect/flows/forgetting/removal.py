@@ -11,7 +11,7 @@ from recollect.flows.kinds.kind import Ids, Item
 from recollect.flows.kinds.long_term import PAST_MEMORY
 from recollect.memory.changes import Change
 from recollect.memory.log import Message
-from recollect.storage.database import Transaction
+from recollect.storage.database import Database, Transaction
 
 # Items that are read, or leave in one transaction: it takes well under a second.
 ITEMS_AT_ONCE = 1_000
@@ -82,6 +82,32 @@ class Removal:
             gone = await self._remove(tx, MESSAGE_ITEM, messages, tally)
             await self._record(tx, {kind: ids for kind, ids in gone.items() if kind != MESSAGE_ITEM.name})
         return not messages
+
+    async def session(self, database: Database, namespace: str, session_id: str) -> bool:
+        """A session with all that was said in it; False if there is none.
+
+        Step by step, the session itself last: an interrupted call can be repeated.
+        """
+        tally = Tally()
+        existed = finished = False
+        while not finished:
+            async with database.transaction(namespace) as tx:
+                existed = bool(await self._capabilities.sessions.lock(tx, [session_id])) or existed
+                finished = await self.next_messages(tx, [session_id], tally)
+                if finished:
+                    await self.sessions(tx, [session_id], tally)
+        return existed
+
+    async def messages_of(self, tx: Transaction, session_id: str, tally: Tally) -> bool:
+        """As many messages as go at once of a session that stays and is locked; True if these were the last."""
+        messages = await self._capabilities.log.in_sessions(tx, [session_id], ITEMS_AT_ONCE)
+        are_last = len(messages) < ITEMS_AT_ONCE
+        if are_last:
+            tally.add("summaries", await self._capabilities.windows.begin_anew(tx, session_id))
+            await self._capabilities.changes.erase(tx, MESSAGE_ITEM.name, [session_id])
+        if messages:
+            await self.items(tx, MESSAGE_ITEM, messages, tally)
+        return are_last
 
     async def sessions(self, tx: Transaction, session_ids: Sequence[str], tally: Tally) -> None:
         """Sessions in which nothing is said any more, and what summed them up."""

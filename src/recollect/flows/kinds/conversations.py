@@ -32,6 +32,12 @@ def check_session(fields: Fields) -> None:
         raise Invalid("id belongs to a gateway chat of a different user, app or project than user_id and realm")
 
 
+def check_message(fields: Fields) -> None:
+    """Only a message that a client has more of may say nothing."""
+    if fields["payload"] is None:
+        checks.text(fields["content"], "content")
+
+
 def message_source(fields: Fields, owners: SessionOwners) -> Source:
     """What was said, by whom, and where."""
     owner = owners[fields["session_id"]]
@@ -115,8 +121,11 @@ MESSAGE = Kind(
         "position": rules.at_least(0),
         "role": checks.short_name,
         "speaker": checks.short_name,
-        "content": checks.text,
+        "content": checks.optional_text,
+        "payload": rules.json_text,
     },
+    check_message,
+    later=frozenset({"payload"}),
     references={"session_id": ("session", "id")},
     item=MESSAGE_ITEM,
     feed=InFeed("message", turn_contents, imported_turns),

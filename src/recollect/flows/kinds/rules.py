@@ -1,5 +1,6 @@
 """Rules for the fields of an imported record: the same as those of the doors, so that every door can show it."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +23,16 @@ def json_object(value: Any, name: str) -> None:
     """Refuse JSON that is not an object."""
     if not isinstance(value, dict):
         raise Invalid(f"{name} must be a JSON object")
+
+
+def json_text(value: Any, name: str) -> None:
+    """Refuse what is not JSON in a text, or holds what no answer could show."""
+    checks.storable(value, name)
+    try:
+        decoded = json.loads(value)
+    except (ValueError, RecursionError) as problem:
+        raise Invalid(f"{name} is not JSON: {checks.json_fault(problem)}") from problem
+    checks.payload(decoded, name)
 
 
 def one_of(*allowed: str) -> Rule:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.identifiers import uuid7
@@ -128,16 +127,8 @@ class LogWindows:
             await self._capabilities.windows.configure(tx, session_id, ANONYMOUS, config)
 
     async def delete(self, namespace: str, session_id: str) -> bool:
-        """Step by step, the session itself last: an interrupted call can be repeated."""
-        tally = Tally()
-        existed = finished = False
-        while not finished:
-            async with self._database.transaction(namespace) as tx:
-                existed = bool(await self._capabilities.sessions.lock(tx, [session_id])) or existed
-                finished = await self._removal.next_messages(tx, [session_id], tally)
-                if finished:
-                    await self._removal.sessions(tx, [session_id], tally)
-        return existed
+        """From the log."""
+        return await self._removal.session(self._database, namespace, session_id)
 
     async def external_sessions(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
         """None: the log is in the database."""

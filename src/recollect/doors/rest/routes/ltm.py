@@ -1,7 +1,6 @@
 """`/ltm/memories`: long-term memories of users, agents and sessions, as the REST contract has them."""
 
-import base64
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -21,13 +20,12 @@ from pydantic import (
 
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.doors.recalls import floor, metadata_of_text
-from recollect.doors.rest import answered, degraded
+from recollect.doors.rest import answered, cursors, degraded
 from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routes.recall import AS_OF, FLOOR, HALF_LIFE, VALID_AT, Floor, HalfLife
 from recollect.doors.rest.routing import Route, Router
-from recollect.errors import Invalid
 from recollect.flows.long_term.echoes import MAX_RECALLED
 from recollect.flows.long_term.memories import MAX_LISTED
 from recollect.flows.long_term.memory_requests import (
@@ -334,15 +332,6 @@ EMBEDDED: dict[int | str, dict[str, Any]] = {200: {"headers": degraded.DOCUMENTE
 """Of a route whose answer depends on the embedding model."""
 
 
-def _place(cursor: str) -> Place:
-    """Where the page before ended."""
-    try:
-        at, _, memory_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
-        return Place(datetime.fromisoformat(at).astimezone(UTC), UUID(memory_id))
-    except (ValueError, OverflowError) as problem:
-        raise Invalid(f"cursor is invalid: pass the header {NEXT_CURSOR} of the previous page") from problem
-
-
 def _header(description: str) -> dict[str, Any]:
     return {"description": description, "schema": {"type": "string"}}
 
@@ -424,14 +413,13 @@ async def list_memories(
 ) -> MemoryResults:
     """List memories with optional filters, newest first."""
     caller = calling(request)
-    behind = None if cursor is None else _place(cursor)
+    behind = None if cursor is None else Place(*cursors.read(cursor, UUID, f"the header {NEXT_CURSOR}"))
     scope = MemoryScope(user_id, agent_id, session_id)
     contained = None if metadata is None else metadata_of_text(metadata)
     chosen = Chosen(categories, contained, since, until, key, pinned, as_of, valid_at)
     page = await caller.engine.memories.newest(caller.namespace, scope, limit, behind, chosen)
     if page.next is not None:
-        place = f"{page.next.created_at.isoformat()} {page.next.id}"
-        response.headers[NEXT_CURSOR] = base64.urlsafe_b64encode(place.encode()).decode()
+        response.headers[NEXT_CURSOR] = cursors.write(page.next.created_at, page.next.id)
     return MemoryResults(results=list(map(MemoryResponse.of, page.memories)))
 
 

@@ -1,0 +1,238 @@
+"""Sessions as chat frameworks keep them: what is known of each, and its messages from the log itself, to the last."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from recollect import checks
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.flows.capabilities import Capabilities
+from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.forgetting.receipts import Tally
+from recollect.flows.forgetting.removal import Removal
+from recollect.flows.kinds.conversations import MESSAGE_ITEM
+from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.identifiers import uuid7
+from recollect.memory.log import Message, NewMessage
+from recollect.memory.sessions import Session, SessionPlace
+from recollect.storage.database import Database, Transaction
+
+MAX_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a client says of a session. Its user is decided once: None takes the one it has, or nobody's."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    title: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        checks.optional_identifier(self.user_id, "user_id")
+        checks.optional_identifier(self.agent_id, "agent_id")
+        checks.optional_text(self.title, "title")
+
+
+class ChatSessions:
+    """Every change is made while the session's row is locked, as an append locks it: writers take turns."""
+
+    def __init__(
+        self,
+        database: Database,
+        capabilities: Capabilities,
+        remember: Remember,
+        removal: Removal,
+        written: Callable[[str], None],
+    ) -> None:
+        self._database = database
+        self._sessions = capabilities.sessions
+        self._log = capabilities.log
+        self._remember = remember
+        self._removal = removal
+        self._written = written
+
+    async def page(
+        self, namespace: str, user_id: str | None, agent_id: str | None, limit: int, behind: SessionPlace | None
+    ) -> list[Session]:
+        """Sessions of a user, of an agent or of all, the last active first."""
+        checks.optional_identifier(user_id, "user_id")
+        checks.optional_identifier(agent_id, "agent_id")
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        async with self._database.reading(namespace) as db:
+            return await self._sessions.page(db, user_id, agent_id, limit, behind)
+
+    async def get(self, namespace: str, session_id: str) -> Session:
+        """What is known of one session."""
+        checks.identifier(session_id, "session_id")
+        async with self._database.reading(namespace) as db:
+            session = await self._sessions.find(db, session_id)
+        if session is None:
+            raise NotFound(f"Unknown session {session_id}")
+        return session
+
+    async def create(self, namespace: str, session_id: str | None, told: Described) -> Session:
+        """A new session, with an id of its own if none is given; refused if the id is taken."""
+        new_id = str(uuid7()) if session_id is None else checks.identifier(session_id, "id")
+        metadata = checks.metadata(told.metadata)
+        user_id = told.user_id or ANONYMOUS
+        return await self._remember.session(namespace, new_id, user_id, told.title, metadata, told.agent_id)
+
+    async def put(self, namespace: str, session_id: str, told: Described) -> Session:
+        """Set what a session says of itself, all of it; one that does not exist begins with it."""
+        _check_own(session_id)
+        metadata = checks.metadata(told.metadata)
+        async with self._database.transaction(namespace) as tx:
+            new = await self._sessions.create(
+                tx, session_id, told.user_id or ANONYMOUS, told.title, metadata, told.agent_id
+            )
+            if new is not None:
+                return new
+            await self._lock(tx, session_id, told.user_id)
+            return await self._sessions.describe(tx, session_id, told.title, metadata, told.agent_id)
+
+    async def change(
+        self,
+        namespace: str,
+        session_id: str,
+        title: str | None,
+        metadata: Mapping[str, Any] | None,
+        expected: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Set a title, and some keys of the metadata: one with null goes. What is None stays as it is.
+
+        Refused if a key of the metadata is not as expected; null expects that it is not there.
+        """
+        _check_own(session_id)
+        checks.optional_text(title, "title")
+        checks.metadata(metadata)
+        async with self._database.transaction(namespace) as tx:
+            await self._lock(tx, session_id)
+            return await self._merge(tx, session_id, title, metadata, expected)
+
+    async def messages(
+        self,
+        namespace: str,
+        session_id: str,
+        limit: int,
+        after: UUID | None = None,
+        before: UUID | None = None,
+        *,
+        newest: bool = False,
+    ) -> list[Message]:
+        """The first messages, or the newest, in order, behind one and before another; none if there is no session."""
+        checks.identifier(session_id, "session_id")
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        async with self._database.reading(namespace) as db:
+            found = await self._log.between(db, session_id, limit, after, before, newest=newest)
+            for name, message_id in (("after", after), ("before", before)):
+                if not found and message_id is not None and not await self._log.holds(db, session_id, message_id):
+                    raise NotFound(f"Unknown message {message_id}: set {name} to the id of a message of the session")
+            return found
+
+    async def add(
+        self,
+        namespace: str,
+        session_id: str,
+        messages: Sequence[NewMessage],
+        user_id: str | None,
+        metadata: Mapping[str, Any] | None = None,
+        expected: Mapping[str, Any] | None = None,
+    ) -> list[Message]:
+        """Append messages, all or none; a session that does not exist begins with them, as the user's.
+
+        With metadata, or what it is expected to be, the session is changed as by `change`, and all of it or nothing is
+        done.
+        """
+        checks.identifier(session_id, "session_id")
+        checks.optional_identifier(user_id, "user_id")
+        for number, message in enumerate(messages):
+            if message.payload is None and not message.content.strip():
+                raise Invalid(f"messages[{number}] says nothing: give it a text, a payload or both")
+        turn = Turn(session_id, tuple(messages), user_id or ANONYMOUS)
+        if metadata is None and expected is None:
+            return await self._remember.turn(namespace, turn)
+        checks.metadata(metadata)
+
+        async def change(tx: Transaction) -> None:
+            await self._sessions.open(tx, {session_id: user_id or ANONYMOUS})
+            await self._lock(tx, session_id)
+            await self._merge(tx, session_id, None, metadata, expected)
+
+        return await self._remember.turn_after(namespace, turn, change)
+
+    async def pop(self, namespace: str, session_id: str) -> Message | None:
+        """Remove the newest message for good, with all by which it was found; None if there is none."""
+        _check_own(session_id)
+        async with self._database.transaction(namespace) as tx:
+            await self._sessions.lock(tx, [session_id])
+            newest = await self._log.between(tx, session_id, 1, None, None, newest=True)
+            for message in newest:
+                await self._removal.item(tx, MESSAGE_ITEM.name, str(message.id), Tally())
+        self._written(namespace)
+        return newest[0] if newest else None
+
+    async def clear(self, namespace: str, session_id: str) -> int:
+        """Remove all messages for good and keep the session; returns how many there were.
+
+        A thousand at a time, so an interrupted call can be repeated.
+        """
+        _check_own(session_id)
+        tally = Tally()
+        finished = False
+        while not finished:
+            async with self._database.transaction(namespace) as tx:
+                await self._sessions.lock(tx, [session_id])
+                finished = await self._removal.messages_of(tx, session_id, tally)
+        self._written(namespace)
+        return tally.receipt(session_id).rows.get("messages", 0)
+
+    async def delete(self, namespace: str, session_id: str) -> bool:
+        """Remove a session with all that was said in it, for good; False if there is none."""
+        checks.identifier(session_id, "session_id")
+        existed = await self._removal.session(self._database, namespace, session_id)
+        self._written(namespace)
+        return existed
+
+    async def message(self, namespace: str, message_id: UUID) -> Message:
+        """One message, of whatever session."""
+        async with self._database.reading(namespace) as db:
+            found = await self._log.by_ids(db, [message_id])
+        if message_id not in found:
+            raise NotFound(f"Unknown message {message_id}")
+        return found[message_id]
+
+    async def _merge(
+        self,
+        tx: Transaction,
+        session_id: str,
+        title: str | None,
+        metadata: Mapping[str, Any] | None,
+        expected: Mapping[str, Any] | None,
+    ) -> Session:
+        """Of a session that is locked."""
+        session = await self._sessions.find(tx, session_id)
+        assert session is not None
+        present, patch = session.metadata or {}, metadata or {}
+        for name, value in (expected or {}).items():
+            if present.get(name) != value:
+                raise Conflict(f"The metadata {name} of session {session_id} is not as expected: read it again")
+        merged = {**present, **patch}
+        kept = {name: value for name, value in merged.items() if name not in patch or value is not None}
+        encoded = checks.metadata(kept if kept or session.metadata is not None else None)
+        told = session.title if title is None else title
+        return await self._sessions.describe(tx, session_id, told, encoded, session.agent_id)
+
+    async def _lock(self, tx: Transaction, session_id: str, user_id: str | None = None) -> None:
+        owner = (await self._sessions.lock(tx, [session_id])).get(session_id)
+        if owner is None:
+            raise NotFound(f"Unknown session {session_id}")
+        if user_id not in (None, owner.user_id):
+            raise Conflict(f"Session {session_id} belongs to another user: choose another id")
+
+
+def _check_own(session_id: str) -> None:
+    """A chat of the gateway is for its user to change."""
+    refuse_stored_chat(checks.identifier(session_id, "session_id"))
