@@ -15,7 +15,7 @@ from langchain_core.messages import (
 )
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import Item, SessionLog, decoded
+from recollect.adapters.session_log import Item, SessionLog, decoded, shared_connection
 from recollect.settings import Settings
 
 FORMAT = "langchain"
@@ -44,7 +44,7 @@ class RecollectChatHistory(BaseChatMessageHistory):
         settings: Settings | None = None,
         connection: Connection | None = None,
     ) -> None:
-        used = connection or Connection(url, key, namespace=namespace, settings=settings)
+        used = connection or shared_connection(url, key, namespace, settings)
         self._log = SessionLog(used, session_id, user_id, FORMAT)
 
     @property

@@ -8,7 +8,7 @@ from agents.memory import SessionABC, SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import Item, SessionLog, decoded, text_of_parts
+from recollect.adapters.session_log import Item, SessionLog, decoded, shared_connection, text_of_parts
 from recollect.settings import Settings
 
 FORMAT = "openai-agents"
@@ -40,13 +40,13 @@ class RecollectSession(SessionABC):
     ) -> None:
         self.session_id = session_id
         self.session_settings = coerce_session_settings(session_settings or SessionSettings())
-        used = connection or Connection(url, key, namespace=namespace, settings=settings)
-        self._own = used if connection is None else None
+        used = connection or shared_connection(url, key, namespace, settings)
         self._open_log: SessionLog | None = SessionLog(used, session_id, user_id, FORMAT)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The newest items, oldest first; all without a limit here or in the settings."""
-        items = await self._log.last(resolve_session_limit(limit, self.session_settings))
+        """The newest items, oldest first; all without a limit here or in the settings, or with a negative one."""
+        most = resolve_session_limit(limit, self.session_settings)
+        items = await self._log.last(None if most is not None and most < 0 else most)
         return [_restored(item) for item in items]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -63,10 +63,8 @@ class RecollectSession(SessionABC):
         await self._log.clear()
 
     def close(self) -> None:
-        """End this session object, as the SDK's own do; a connection that was given stays open."""
+        """End this object, as the SDK's own do; the connection stays open for other sessions."""
         self._open_log = None
-        if self._own is not None:
-            self._own.close()
 
     @property
     def _log(self) -> SessionLog:

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from recollect.adapters.connection import Connection
+from recollect.settings import Settings
 
 # The most that one request returns.
 PAGE = 1000
@@ -110,6 +112,23 @@ class _Pages:
         asked = self.query()["limit"]
         self.messages = page + self.messages
         self.wanted = len(page) == asked and (self._limit is None or len(self.messages) < self._limit)
+
+
+def shared_connection(url: str | None, key: str | None, namespace: str | None, settings: Settings | None) -> Connection:
+    """The connection of this process to one memory: a program has many sessions, and needs one connection for all.
+
+    It stays open until the process ends.
+    """
+    place = (url, key, namespace, id(settings))
+    with _lock:
+        if place not in _shared:
+            _shared[place] = Connection(url, key, namespace=namespace, settings=settings)
+        return _shared[place]
+
+
+# A connection keeps its settings, so their ids stay theirs.
+_shared: dict[tuple[str | None, str | None, str | None, int], Connection] = {}
+_lock = Lock()
 
 
 def storable(text: str) -> str:

@@ -11,10 +11,16 @@ from recollect.adapters.openai_agents import RecollectSession
 
 _connections: dict[str, Connection] = {}
 
+# Each is an engine with connections to the database of its own.
+MOST = 5
+
 
 def _connection(db_path: object) -> Connection:
     place = str(uuid4()) if str(db_path) == ":memory:" else str(db_path)
     if place not in _connections:
+        if len(_connections) > MOST:
+            # It opens again if it is called once more.
+            _connections[list(_connections)[-MOST]].close()
         _connections[place] = Connection(namespace=f"suite-{uuid4()}")
     return _connections[place]
 

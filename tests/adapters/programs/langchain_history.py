@@ -14,7 +14,7 @@ from mcp import Client
 from recollect.adapters.langchain_history import RecollectChatHistory
 
 SERVER = os.environ["MEMORY_SERVER"]
-SESSION = {"configurable": {"session_id": "trip/7"}}
+SESSION = {"configurable": {"session_id": "trip/langchain"}}
 
 
 def history(session_id: str) -> RecollectChatHistory:
@@ -61,7 +61,7 @@ if "BEGIN" in os.environ:
 else:
     subprocess.run(sys.orig_argv, env=os.environ | {"BEGIN": "yes"}, check=True)
     asyncio.run(chain("An umbrella.").ainvoke([HumanMessage("What was it again?")], SESSION))
-    said = [message.content for message in history("trip/7").messages]
+    said = [message.content for message in history("trip/langchain").messages]
     assert said == ["What should I pack?", "Take an umbrella to Lyon.", "What was it again?", "An umbrella."], said
     asyncio.run(find())
     asyncio.run(both_forms())

@@ -22,7 +22,7 @@ def get_weather(city: str) -> str:
 
 
 def session() -> RecollectSession:
-    return RecollectSession("trip/7", user_id="emil", url=SERVER)
+    return RecollectSession("trip/openai", user_id="emil", url=SERVER)
 
 
 async def begin() -> None:

@@ -1,9 +1,10 @@
-"""The tests of the OpenAI Agents SDK for its sessions over SQLite, both forms, and for limits of what is read."""
+"""The tests of the OpenAI Agents SDK for its sessions over SQLite: both forms, limits, encryption and compaction."""
 
 from tests.adapters.suite import Suite
 
 SESSION = "tests/memory/test_session.py"
 ASYNC = "tests/extensions/memory/test_async_sqlite_session.py"
+ENCRYPTED = "tests/extensions/memory/test_encrypt_session.py"
 
 # What the tests look at that is SQLite's alone, and the tests.
 SQLITE = {
@@ -64,6 +65,20 @@ SQLITE = {
     },
 }
 
+# Where the SDK asks whether the session is its own over SQLite, and does more for it than for any other.
+OWN = {
+    "is for the SDK's own session over SQLite, whose rows an encrypted session reads before it pops or compacts them": {
+        ENCRYPTED: (
+            "test_encrypted_compaction_skips_unencrypted_stored_history",
+            "test_encrypted_pop_wrong_key_preserves_recoverable_history",
+            "test_encrypted_pop_rechecks_authentication_after_expired_tail",
+            "test_encrypted_pop_authentication_is_atomic_with_concurrent_mutations",
+            "test_encrypted_pop_wrong_key_preserves_row_identity",
+            "test_encrypted_pop_cancellation_waits_for_authentication_rollback",
+        ),
+    },
+}
+
 _PREFIX = {SESSION: "test_sqlite_session_", ASYNC: "test_async_sqlite_session_"}
 
 
@@ -74,10 +89,19 @@ def _node(file: str, name: str) -> str:
 SUITE = Suite(
     sdist="openai-agents==0.24.0",
     sha256="4b4b285f4fed81fdf1b4ac426a9101658d9cd29b4fb1aaeee18f639b77e704e3",
-    files=(SESSION, "tests/memory/test_session_limit.py", ASYNC),
+    files=(
+        SESSION,
+        "tests/memory/test_session_limit.py",
+        ASYNC,
+        ENCRYPTED,
+        "tests/memory/test_openai_responses_compaction_session.py",
+    ),
     plugin="openai_agents_sessions",
     options=("--timeout=60",),
     deselected={
-        _node(file, name): why for why, files in SQLITE.items() for file, names in files.items() for name in names
+        _node(file, name): why
+        for why, files in (SQLITE | OWN).items()
+        for file, names in files.items()
+        for name in names
     },
 )
