@@ -20,9 +20,12 @@ from recollect.doors.rest.routes import (
     lineage,
     ltm,
     ltm_pinned,
+    memory_stores,
     metrics,
     recall,
     stm,
+    store_memories,
+    store_versions,
     users,
 )
 from recollect.doors.rest.routing import Paths
@@ -94,7 +97,8 @@ def routes_app(engine: Engine, routes: Sequence[BaseRoute] = (), lifespan: Lifes
     app.state.engine = engine
     problems.add_handlers(app)
     # Routes are tried in this order: what agents ask all the time comes first, and `pinned` before any id.
-    for door in (stm, ltm_pinned, ltm, recall, gateway, users, changes, lineage, health, metrics):
+    stores = (memory_stores, store_memories, store_versions)
+    for door in (stm, ltm_pinned, ltm, recall, gateway, users, changes, lineage, *stores, health, metrics):
         # As they are: the framework's `include_router` would build each of them once more.
         app.router.routes.extend(door.router.routes)
     docs.add_to(app)

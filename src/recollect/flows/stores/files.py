@@ -1,8 +1,6 @@
 """Files: writes, reads and deletes the files of memory stores, each findable by recall when the call returns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -12,7 +10,8 @@ from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.stores import FILE, source_of
 from recollect.flows.stores import rules
-from recollect.flows.stores.stores import MAX_LISTED, require_open
+from recollect.flows.stores.pages import Page
+from recollect.flows.stores.stores import MAX_LISTED, Moment, require_open
 from recollect.memory.changes import Change, Event
 from recollect.memory.store_files import FileVersion, StoredFile, VersionFilter
 from recollect.memory.stores import Store
@@ -135,18 +134,20 @@ class Files:
         limit: int = MAX_LISTED_IN_FULL,
         *,
         with_content: bool = False,
-    ) -> Sequence[StoredFile | str]:
+    ) -> Page[StoredFile | str, str]:
         """What is in a folder, in the order of paths: files, and folders instead of what is below a depth."""
         checks.between(limit, 1, MAX_LISTED, "limit")
         checks.between(depth, 0, MAX_DEPTH, "depth")
         rules.folder(folder, "path_prefix")
         async with self._database.reading(namespace) as db:
             store = await self._store(db, store_id)
-            entries = await self._files.entries(db, store.id, folder, depth, behind, limit)
-            paths = [entry for entry in entries if not entry.endswith("/")]
+            found = await self._files.entries(db, store.id, folder, depth, behind, limit + 1)
+            entries = Page.of(found, limit, str)
+            paths = [entry for entry in entries.items if not entry.endswith("/")]
             files = await self._files.at_paths(db, store.id, paths, with_content=with_content)
         # A file that was deleted between the two statements is left out.
-        return [files.get(entry, entry) for entry in entries if entry in files or entry.endswith("/")]
+        items = [files.get(entry, entry) for entry in entries.items if entry in files or entry.endswith("/")]
+        return Page(items, entries.behind)
 
     async def version(self, namespace: str, store_id: str, version_id: str) -> FileVersion:
         """A version by its id, `memver_...`."""
@@ -159,16 +160,17 @@ class Files:
         namespace: str,
         store_id: str,
         chosen: VersionFilter,
-        behind: tuple[datetime, UUID] | None,
+        behind: Moment | None,
         limit: int,
         *,
         with_content: bool = False,
-    ) -> list[FileVersion]:
+    ) -> Page[FileVersion, Moment]:
         """Versions of the files of a store, of deleted ones, too; newest first, from behind a place in that list."""
         checks.between(limit, 1, MAX_LISTED, "limit")
         async with self._database.reading(namespace) as db:
             store = await self._store(db, store_id)
-            return await self._files.versions(db, store.id, chosen, behind, limit, with_content=with_content)
+            found = await self._files.versions(db, store.id, chosen, behind, limit + 1, with_content=with_content)
+        return Page.of(found, limit, lambda version: (version.created_at, version.id))
 
     async def redact(self, namespace: str, store_id: str, version_id: str) -> FileVersion:
         """Erase for good what a version says the file was. What the file is now must be changed or deleted instead."""

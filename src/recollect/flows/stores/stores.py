@@ -11,11 +11,15 @@ from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.stores import FILE_ITEM, STORE, STORE_ITEM
 from recollect.flows.stores import rules
+from recollect.flows.stores.pages import Page
 from recollect.memory.changes import Change
 from recollect.memory.stores import Store, StoreFilter
 from recollect.storage.database import Database, Transaction
 
 MAX_LISTED = 100
+
+Moment = tuple[datetime, UUID]
+"""A place in a list in the order of time."""
 
 OWNER = "user_id"
 """The key of the metadata that names the user to whom a store belongs."""
@@ -55,12 +59,13 @@ class MemoryStores:
         return _known(store, store_id)
 
     async def newest(
-        self, namespace: str, chosen: StoreFilter, behind: tuple[datetime, UUID] | None, limit: int
-    ) -> list[Store]:
+        self, namespace: str, chosen: StoreFilter, behind: Moment | None, limit: int
+    ) -> Page[Store, Moment]:
         """Stores, newest first, from behind a place in that list."""
         checks.between(limit, 1, MAX_LISTED, "limit")
         async with self._database.reading(namespace) as db:
-            return await self._stores.newest(db, chosen, behind, limit)
+            found = await self._stores.newest(db, chosen, behind, limit + 1)
+        return Page.of(found, limit, lambda store: (store.created_at, store.id))
 
     async def change(
         self,
