@@ -56,11 +56,13 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class StoreFilter:
-    """Which stores, by their time; archived ones only where they are asked for."""
+    """Which stores; None means all. Archived ones only where they are asked for."""
 
     with_archived: bool = False
     since: datetime | None = None
     until: datetime | None = None
+    name: str | None = None
+    user_id: str | None = None
 
 
 class Stores:
@@ -105,6 +107,8 @@ class Stores:
             with_archived=chosen.with_archived,
             since=chosen.since,
             until=chosen.until,
+            name=chosen.name,
+            user_id=chosen.user_id,
             behind_time=time,
             behind_id=store_id,
             limit=limit,

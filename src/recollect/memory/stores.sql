@@ -41,6 +41,8 @@ select id, name, description, metadata, user_id, created_at, updated_at, archive
 from memory_stores
 where namespace = :namespace
   and (:with_archived::boolean or archived_at is null)
+  and (:name::text is null or name = :name)
+  and (:user_id::text is null or user_id = :user_id)
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
   and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))

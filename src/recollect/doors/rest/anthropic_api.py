@@ -10,6 +10,9 @@ from recollect.flows.stores.files import PathTaken, Stale
 
 PREFIX = "/v1/memory_stores"
 
+# Its clients would repeat a request that conflicts with what is stored, which cannot help.
+SETTLED = {"x-should-retry": "false"}
+
 _TYPE_OF = {
     400: "invalid_request_error",
     401: "authentication_error",

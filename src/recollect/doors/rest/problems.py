@@ -98,6 +98,7 @@ def answer(failure: RecollectError, path: str) -> JSONResponse:
     if not anthropic_api.covers(path):
         return problem(status, str(failure), headers)
     status = 400 if status == 422 else status
+    headers = anthropic_api.SETTLED if status == 409 else headers
     return JSONResponse(anthropic_api.body(status, str(failure), failure), status_code=status, headers=headers)
 
 

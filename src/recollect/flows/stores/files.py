@@ -83,6 +83,13 @@ class Files:
             store = await self._store(db, store_id)
             return await self._file(db, store, file_id)
 
+    async def find_at(self, namespace: str, store_id: str, path: str) -> StoredFile | None:
+        """The file at a path, if there is one."""
+        checks.storable(path, "path")
+        async with self._database.reading(namespace) as db:
+            store = await self._store(db, store_id)
+            return (await self._files.at_paths(db, store.id, [path], with_content=True)).get(path)
+
     async def change(self, namespace: str, store_id: str, file_id: str, edit: Edit) -> StoredFile:
         """Another content or path, or both. What is so already stays as it is, and gets no version."""
         if edit.path is not None:

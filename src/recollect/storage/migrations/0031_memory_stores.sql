@@ -14,6 +14,7 @@ create table memory_stores (
     primary key (namespace, id)
 );
 create index memory_stores_by_time on memory_stores (namespace, created_at, id);
+create index memory_stores_by_name on memory_stores (namespace, name, created_at, id);
 create index memory_stores_by_user on memory_stores (namespace, user_id, id) where user_id is not null;
 
 -- Paths are compared byte by byte, so that a folder is a range of the index.

@@ -104,11 +104,13 @@ async def list_memory_stores(
     page: Page = None,
     created_from: Since = None,
     created_until: Until = None,
+    name: Annotated[str | None, Query(description="Only those of this name; not in the Anthropic API")] = None,
+    user_id: Annotated[str | None, Query(description="Only this user's; not in the Anthropic API")] = None,
     beta: Beta = None,
 ) -> StoresPage:
     """List memory stores, newest first."""
     caller = calling(request)
-    chosen = StoreFilter(include_archived, created_from, created_until)
+    chosen = StoreFilter(include_archived, created_from, created_until, name, user_id)
     found = await caller.engine.stores.newest(caller.namespace, chosen, cursors.read_moment(page), limit)
     return StoresPage(data=list(map(MemoryStore.of, found.items)), next_page=cursors.of_moment(found.behind))
 

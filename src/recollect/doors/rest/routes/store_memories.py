@@ -116,10 +116,14 @@ async def list_store_memories(
     limit: Limit = DEFAULT_LIMIT,
     page: Page = None,
     view: View = "basic",
+    path: Annotated[str | None, Query(description="Only the file at this path; not in the Anthropic API")] = None,
     beta: Beta = None,
 ) -> MemoriesPage:
     """List the files of a memory store; a page has at most 20 with their contents."""
     caller = calling(request)
+    if path is not None:
+        file = await caller.engine.files.find_at(caller.namespace, memory_store_id, path)
+        return MemoriesPage(data=[] if file is None else [Memory.of(file, view)], next_page=None)
     limit = min(limit, MAX_LISTED_IN_FULL) if view == "full" else limit
     found = await caller.engine.files.listing(
         caller.namespace,
