@@ -12,7 +12,21 @@ import recollect.doors
 from recollect import ContextService, MemoryManager
 from recollect.doors.cli.main import cli
 from recollect.doors.mcp import toolsets
-from recollect.doors.rest.routes import changes, gateway, health, lineage, ltm, ltm_pinned, metrics, recall, stm, users
+from recollect.doors.rest.routes import (
+    changes,
+    gateway,
+    health,
+    lineage,
+    ltm,
+    ltm_pinned,
+    memory_stores,
+    metrics,
+    recall,
+    stm,
+    store_memories,
+    store_versions,
+    users,
+)
 from tests.architecture.test_docs import blocks
 
 FOLDER = Path(__file__).parent
@@ -114,7 +128,8 @@ def _tools() -> Iterator[tuple[str, str, bool]]:
 
 def _routes() -> Iterator[tuple[str, str, bool]]:
     said = written("rest", "gateway")
-    for door in (stm, ltm, ltm_pinned, recall, gateway, users, changes, lineage, health, metrics):
+    stores = (memory_stores, store_memories, store_versions)
+    for door in (stm, ltm, ltm_pinned, recall, gateway, users, changes, lineage, health, metrics, *stores):
         for route in door.router.routes:
             for method in route.methods:
                 path = route.path.replace(":path}", "}")

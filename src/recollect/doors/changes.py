@@ -15,8 +15,8 @@ class Change(BaseModel):
     at: datetime
     event: str = Field(description="add, update, delete, forget or import", examples=["add"])
     kind: str = Field(
-        description="message, document, memory, insight, working, stale, episode, node, edge, resource, golden or "
-        "session",
+        description="message, document, memory, insight, working, stale, episode, node, edge, resource, golden, store, "
+        "file or session",
         examples=["document"],
     )
     item_id: str = Field(description="The id of the item; of added messages, the id of their session")
