@@ -52,6 +52,7 @@ _DESCRIBED = {
     409: "The path is taken, the precondition fails, or the version is in use",
     413: "The body is too large",
     421: "Without a key, only requests addressed to loopback are served",
+    422: "Not used here: see 400",
     429: "A rate limit was exceeded",
     500: "An unexpected error, or a configuration problem",
     503: "A required service does not answer",

@@ -14,7 +14,7 @@ from recollect.flows.stores import rules
 from recollect.flows.stores.stores import MAX_LISTED
 from recollect.memory.stores import Store, StoreFilter
 
-router = Router(tags=["memory stores"], route_class=Route, responses=anthropic_api.responses())
+router = Router(tags=["memory_stores"], route_class=Route, responses=anthropic_api.responses())
 
 DEFAULT_LIMIT = 20
 

@@ -15,14 +15,14 @@ from recollect.flows.stores import rules
 from recollect.flows.stores.files import MAX_DEPTH, MAX_LISTED_IN_FULL, Edit
 from recollect.memory.store_files import StoredFile
 
-router = Router(tags=["memory stores"], route_class=Route, responses=anthropic_api.responses())
+router = Router(tags=["memory_stores"], route_class=Route, responses=anthropic_api.responses())
 
 SHA256 = "^[0-9a-f]{64}$"
 
 View = Annotated[Literal["basic", "full"], Query(description="`full` with contents, `basic` without")]
 
 
-class CreateMemory(Body):
+class CreateStoreMemory(Body):
     """A new file."""
 
     path: str = Field(description="Where it is in the store", examples=["/projects/notes.md"])
@@ -36,7 +36,7 @@ class Precondition(Body):
     content_sha256: str = Field(pattern=SHA256, description="The hash of the present content")
 
 
-class UpdateMemory(Body):
+class UpdateStoreMemory(Body):
     """What to change of a file; what is omitted or null stays."""
 
     content: str | None = Field(None, description="Its text from now on")
@@ -44,7 +44,7 @@ class UpdateMemory(Body):
     precondition: Precondition | None = Field(None, description="Update only if this is so")
 
 
-class Memory(BaseModel):
+class StoreMemory(BaseModel):
     """A file."""
 
     id: str = Field(examples=["mem_0198b2a66a357c7e9f6e2f1f5d1c9a52"])
@@ -84,11 +84,11 @@ class MemoryPrefix(BaseModel):
 class MemoriesPage(BaseModel):
     """Files and folders in the order of their paths."""
 
-    data: list[Memory | MemoryPrefix]
+    data: list[StoreMemory | MemoryPrefix]
     next_page: str | None = Field(description="Pass it as `page`; null on the last page")
 
 
-class DeletedMemory(BaseModel):
+class DeletedStoreMemory(BaseModel):
     """Says that a file is gone."""
 
     id: str
@@ -97,12 +97,12 @@ class DeletedMemory(BaseModel):
 
 @router.post("/v1/memory_stores/{memory_store_id}/memories")
 async def create_store_memory(
-    request: Request, memory_store_id: str, body: CreateMemory, view: View = "basic", beta: Beta = None
-) -> Memory:
+    request: Request, memory_store_id: str, body: CreateStoreMemory, view: View = "basic", beta: Beta = None
+) -> StoreMemory:
     """Create a file at a path where there is none."""
     caller = calling(request)
     file = await caller.engine.files.create(caller.namespace, memory_store_id, body.path, body.content or "")
-    return Memory.of(file, view)
+    return StoreMemory.of(file, view)
 
 
 @router.get("/v1/memory_stores/{memory_store_id}/memories")
@@ -123,7 +123,7 @@ async def list_store_memories(
     caller = calling(request)
     if path is not None:
         file = await caller.engine.files.find_at(caller.namespace, memory_store_id, path)
-        return MemoriesPage(data=[] if file is None else [Memory.of(file, view)], next_page=None)
+        return MemoriesPage(data=[] if file is None else [StoreMemory.of(file, view)], next_page=None)
     limit = min(limit, MAX_LISTED_IN_FULL) if view == "full" else limit
     found = await caller.engine.files.listing(
         caller.namespace,
@@ -134,17 +134,17 @@ async def list_store_memories(
         limit,
         with_content=view == "full",
     )
-    shown = [MemoryPrefix(path=each) if isinstance(each, str) else Memory.of(each, view) for each in found.items]
+    shown = [MemoryPrefix(path=each) if isinstance(each, str) else StoreMemory.of(each, view) for each in found.items]
     return MemoriesPage(data=shown, next_page=cursors.of_text(found.behind))
 
 
 @router.get("/v1/memory_stores/{memory_store_id}/memories/{memory_id}")
 async def get_store_memory(
     request: Request, memory_store_id: str, memory_id: str, view: View = "full", beta: Beta = None
-) -> Memory:
+) -> StoreMemory:
     """Get a file."""
     caller = calling(request)
-    return Memory.of(await caller.engine.files.find(caller.namespace, memory_store_id, memory_id), view)
+    return StoreMemory.of(await caller.engine.files.find(caller.namespace, memory_store_id, memory_id), view)
 
 
 @router.post("/v1/memory_stores/{memory_store_id}/memories/{memory_id}")
@@ -152,15 +152,15 @@ async def update_store_memory(
     request: Request,
     memory_store_id: str,
     memory_id: str,
-    body: UpdateMemory,
+    body: UpdateStoreMemory,
     view: View = "basic",
     beta: Beta = None,
-) -> Memory:
+) -> StoreMemory:
     """Change the content or the path of a file."""
     caller = calling(request)
     expected = None if body.precondition is None else body.precondition.content_sha256
     edit = Edit(body.path, body.content, expected)
-    return Memory.of(await caller.engine.files.change(caller.namespace, memory_store_id, memory_id, edit), view)
+    return StoreMemory.of(await caller.engine.files.change(caller.namespace, memory_store_id, memory_id, edit), view)
 
 
 @router.delete("/v1/memory_stores/{memory_store_id}/memories/{memory_id}")
@@ -172,8 +172,8 @@ async def delete_store_memory(
         str | None, Query(pattern=SHA256, description="Delete it only if this is the hash of its content")
     ] = None,
     beta: Beta = None,
-) -> DeletedMemory:
+) -> DeletedStoreMemory:
     """Delete a file. Its versions stay until the store is deleted, or they are redacted or forgotten."""
     caller = calling(request)
     await caller.engine.files.delete(caller.namespace, memory_store_id, memory_id, expected_content_sha256)
-    return DeletedMemory(id=memory_id)
+    return DeletedStoreMemory(id=memory_id)

@@ -15,7 +15,7 @@ from recollect.flows.stores import rules
 from recollect.flows.stores.files import MAX_LISTED_IN_FULL
 from recollect.memory.store_files import FileVersion, Operation, VersionFilter
 
-router = Router(tags=["memory stores"], route_class=Route, responses=anthropic_api.responses())
+router = Router(tags=["memory_stores"], route_class=Route, responses=anthropic_api.responses())
 
 _NOBODY = "Here no version has one, so there are no results with it"
 
