@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -147,6 +148,22 @@ async def test_what_is_so_already_gets_no_version_even_if_the_writer_saw_somethi
     same = await engine.files.change(namespace, store, name(file), Edit("/a.md", "one", expected_sha256="0" * 64))
     assert same == await engine.files.change(namespace, store, name(file), Edit()) == file
     assert len(await history(engine, namespace, store)) == 1
+
+
+async def test_those_who_want_a_store_of_one_name_at_once_get_the_same(engine: Engine, namespace: str) -> None:
+    async def wanted(user_id: str | None) -> str:
+        owner = {} if user_id is None else {"user_id": user_id}
+        return str((await engine.stores.create(namespace, "Notes", metadata=owner, if_absent=True)).id)
+
+    for user_id in (None, "ann", "bob"):
+        assert len(set(await asyncio.gather(*(wanted(user_id) for _ in range(6))))) == 1
+    assert len((await rows(engine, namespace))["memory_stores"]) == 3
+    mine = rules.shown(rules.STORE, UUID(await wanted("ann")))
+    await engine.stores.change(namespace, mine, "Other notes")
+    second = rules.shown(rules.STORE, UUID(await wanted("ann")))
+    await engine.stores.archive(namespace, second)
+    third = rules.shown(rules.STORE, UUID(await wanted("ann")))
+    assert len({mine, second, third}) == 3
 
 
 async def test_a_redacted_version_says_when_and_by_whom_but_not_what(engine: Engine, namespace: str) -> None:

@@ -128,16 +128,11 @@ class _Commands:
         return "All memory cleared"
 
     def _store(self) -> Generator[Call, Any, str]:
-        """The store, made if there is none; the oldest of several, so that all who look for it find the same."""
+        """The store, which is made if there is none."""
         if self._store_id is None:
-            mine = {"name": self._name, "user_id": self._user_id, "limit": 100}
-            found = yield Call("GET", STORES, params=mine)
-            if not found["data"]:
-                metadata = {} if self._user_id is None else {"user_id": self._user_id}
-                yield Call("POST", STORES, json={"name": self._name, "metadata": metadata})
-                found = yield Call("GET", STORES, params=mine)
-            own = [store for store in found["data"] if store["metadata"].get("user_id") == self._user_id]
-            self._store_id = str(own[-1]["id"])
+            metadata = {} if self._user_id is None else {"user_id": self._user_id}
+            body = {"name": self._name, "metadata": metadata}
+            self._store_id = str((yield Call("POST", STORES, json=body, params={"if_absent": True}))["id"])
         return self._store_id
 
     def _edit(self, shown: str, edited: Callable[[str], str]) -> Generator[Call, Any, tuple[str, str]]:
@@ -202,7 +197,7 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
     """Claude's memory tool over the server at `url`, or without a URL over an engine that this process opens.
 
     The files are in the memory store of this name, which is made if there is none. With a `user_id` it is that user's:
-    what is in it is recalled for that user, and forgotten with the user.
+    what is in it is recalled for that user, and forgotten with the user. Tools of many users may share a `connection`.
     """
 
     def __init__(
@@ -214,10 +209,11 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
         user_id: str | None = None,
         namespace: str | None = None,
         settings: Settings | None = None,
+        connection: Connection | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self.connection = Connection(url, key, namespace=namespace, settings=settings)
+        self.connection = connection or Connection(url, key, namespace=namespace, settings=settings)
         self._commands = _Commands(store, user_id)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
@@ -279,10 +275,11 @@ class AsyncRecollectMemoryTool(BetaAsyncAbstractMemoryTool):
         user_id: str | None = None,
         namespace: str | None = None,
         settings: Settings | None = None,
+        connection: Connection | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self.connection = Connection(url, key, namespace=namespace, settings=settings)
+        self.connection = connection or Connection(url, key, namespace=namespace, settings=settings)
         self._commands = _Commands(store, user_id)
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:

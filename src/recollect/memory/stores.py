@@ -1,8 +1,10 @@
 """Stores: folders of files that agents keep, each with a name and maybe a user."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from uuid import UUID
 
 from recollect.identifiers import uuid7
@@ -16,6 +18,7 @@ class _Sql(Queries, file="stores.sql"):
     find: Query
     lock: Query
     hold: Query
+    first_of_name: Query
     change: Query
     archive: Query
     newest: Query
@@ -54,6 +57,11 @@ class Store:
     archived_at: datetime | None
 
 
+def slot_of(name: str, user_id: str | None) -> bytes:
+    """The one place that stores of a name and a user have, if they are made only where there is none."""
+    return sha256(json.dumps([name, user_id]).encode()).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class StoreFilter:
     """Which stores; None means all. Archived ones only where they are asked for."""
@@ -68,11 +76,31 @@ class StoreFilter:
 class Stores:
     """Keeps stores, without what is in them."""
 
-    async def add(self, tx: Transaction, name: str, description: str, metadata: str, user_id: str | None) -> Store:
-        """A new store; metadata is JSON text."""
-        return Store(
-            *await tx.one(_Sql.add, id=uuid7(), name=name, description=description, metadata=metadata, user_id=user_id)
+    async def add(
+        self,
+        tx: Transaction,
+        name: str,
+        description: str,
+        metadata: str,
+        user_id: str | None,
+        slot: bytes | None = None,
+    ) -> Store | None:
+        """A new store; metadata is JSON text. None if there is one in the slot."""
+        row = await tx.first(
+            _Sql.add,
+            id=uuid7(),
+            name=name,
+            description=description,
+            metadata=metadata,
+            user_id=user_id,
+            slot=slot,
         )
+        return None if row is None else Store(*row)
+
+    async def first_of_name(self, db: Statements, name: str, user_id: str | None) -> Store | None:
+        """The oldest store of a name that is a user's, or nobody's, and takes changes."""
+        row = await db.first(_Sql.first_of_name, name=name, user_id=user_id)
+        return None if row is None else Store(*row)
 
     async def find(self, db: Statements, store_id: UUID) -> Store | None:
         """A store, if there is one of this id."""

@@ -1,7 +1,8 @@
 -- add
--- One store.
-insert into memory_stores (namespace, id, name, description, metadata, user_id)
-values (:namespace, :id, :name, :description, :metadata::text::jsonb, :user_id)
+-- One store, unless one that is not archived has its slot.
+insert into memory_stores (namespace, id, name, description, metadata, user_id, slot)
+values (:namespace, :id, :name, :description, :metadata::text::jsonb, :user_id, :slot)
+on conflict do nothing
 returning id, name, description, metadata, user_id, created_at, updated_at, archived_at;
 
 -- find
@@ -21,10 +22,18 @@ for update;
 -- Some stores, locked in id order.
 select id from memory_stores where namespace = :namespace and id = any(:ids::uuid[]) order by id for update;
 
+-- first_of_name
+-- The oldest store of a name and a user, or of nobody, that is not archived.
+select id, name, description, metadata, user_id, created_at, updated_at, archived_at
+from memory_stores
+where namespace = :namespace and name = :name and user_id is not distinct from :user_id::text and archived_at is null
+order by created_at, id
+limit 1;
+
 -- change
--- What a store is called and said to hold.
+-- What a store is called and said to hold; under another name it has no slot.
 update memory_stores
-set name = :name, description = :description, metadata = :metadata::text::jsonb, updated_at = clock_timestamp()
+set slot = case when name = :name then slot end, name = :name, description = :description, metadata = :metadata::text::jsonb, updated_at = clock_timestamp()
 where namespace = :namespace and id = :id
 returning id, name, description, metadata, user_id, created_at, updated_at, archived_at;
 

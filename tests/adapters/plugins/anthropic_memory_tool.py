@@ -50,8 +50,8 @@ class Tool(RecollectMemoryTool):
     """Ours, with the two paths that the SDK's tool has."""
 
     def __init__(self, base_path: str) -> None:
-        super().__init__(store=base_path)
-        self.connection, self.mirror = RECOLLECT, Mirror(base_path)
+        super().__init__(store=base_path, connection=RECOLLECT)
+        self.mirror = Mirror(base_path)
         self.base_path, self.memory_root = Path(base_path), self.mirror.root
 
     def _run(self, steps: Generator) -> str:  # type: ignore[type-arg]
@@ -66,8 +66,8 @@ class AsyncTool(AsyncRecollectMemoryTool):
     """The same for the asynchronous tests."""
 
     def __init__(self, base_path: str) -> None:
-        super().__init__(store=base_path)
-        self.connection, self.mirror = RECOLLECT, Mirror(base_path)
+        super().__init__(store=base_path, connection=RECOLLECT)
+        self.mirror = Mirror(base_path)
         self.base_path, self.memory_root = AsyncPath(base_path), AsyncPath(self.mirror.root)
 
     async def _run(self, steps: Generator) -> str:  # type: ignore[type-arg]

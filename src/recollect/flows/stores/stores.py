@@ -13,7 +13,7 @@ from recollect.flows.kinds.stores import FILE_ITEM, STORE, STORE_ITEM
 from recollect.flows.stores import rules
 from recollect.flows.stores.pages import Page
 from recollect.memory.changes import Change
-from recollect.memory.stores import Store, StoreFilter
+from recollect.memory.stores import Store, StoreFilter, slot_of
 from recollect.storage.database import Database, Transaction
 
 MAX_LISTED = 100
@@ -39,17 +39,33 @@ class MemoryStores:
         self._removal = removal
 
     async def create(
-        self, namespace: str, name: str, description: str = "", metadata: Mapping[str, str] | None = None
+        self,
+        namespace: str,
+        name: str,
+        description: str = "",
+        metadata: Mapping[str, str] | None = None,
+        *,
+        if_absent: bool = False,
     ) -> Store:
-        """A new store. With `user_id` in its metadata it belongs to that user, and is found and forgotten with them."""
+        """A new store. With `user_id` in its metadata it belongs to that user, and is found and forgotten with them.
+
+        With `if_absent`, a store of this name and user that takes changes is returned instead, if there is one.
+        """
         rules.store_name(name)
         rules.description(description)
         encoded = rules.metadata(metadata or {})
         user_id = checks.optional_identifier((metadata or {}).get(OWNER), f"metadata.{OWNER}")
         async with self._database.transaction(namespace) as tx:
-            store = await self._stores.add(tx, name, description, encoded, user_id)
-            await self._changes.record(tx, [Change("add", STORE, str(store.id))])
-        return store
+            known = await self._stores.first_of_name(tx, name, user_id) if if_absent else None
+            if known is not None:
+                return known
+            slot = slot_of(name, user_id) if if_absent else None
+            store = await self._stores.add(tx, name, description, encoded, user_id, slot)
+            if store is not None:
+                await self._changes.record(tx, [Change("add", STORE, str(store.id))])
+                return store
+            # Somebody made it at this very moment.
+            return _known(await self._stores.first_of_name(tx, name, user_id), name)
 
     async def find(self, namespace: str, store_id: str) -> Store:
         """A store by its id, `memstore_...`."""

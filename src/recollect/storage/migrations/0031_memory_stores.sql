@@ -8,12 +8,16 @@ create table memory_stores (
     description text not null,
     metadata jsonb not null,
     user_id text,
+    -- A digest of name and user, of a store that was made unless there was one: two who do that at once make one.
+    slot bytea,
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
     archived_at timestamptz,
     primary key (namespace, id)
 );
 create index memory_stores_by_time on memory_stores (namespace, created_at, id);
+create unique index memory_stores_by_slot on memory_stores (namespace, slot)
+where slot is not null and archived_at is null;
 create index memory_stores_by_name on memory_stores (namespace, name, created_at, id);
 create index memory_stores_by_user on memory_stores (namespace, user_id, id) where user_id is not null;
 

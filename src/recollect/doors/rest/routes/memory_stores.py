@@ -25,6 +25,7 @@ Page = Annotated[str | None, Query(description="The `next_page` of the page befo
 Since = Annotated[Moment | None, Query(alias="created_at[gte]", description="Only what was created then or later")]
 Until = Annotated[Moment | None, Query(alias="created_at[lte]", description="Only what was created then or earlier")]
 
+IF_ABSENT = "Return the store of this name and `metadata.user_id` instead, if there is one; not in the Anthropic API"
 METADATA = "Pairs for your own use; with `user_id`, the store belongs to that user: recalled and forgotten with them"
 
 
@@ -89,10 +90,17 @@ class DeletedStore(BaseModel):
 
 
 @router.post("/v1/memory_stores")
-async def create_memory_store(request: Request, body: CreateStore, beta: Beta = None) -> MemoryStore:
+async def create_memory_store(
+    request: Request,
+    body: CreateStore,
+    if_absent: Annotated[bool, Query(description=IF_ABSENT)] = False,
+    beta: Beta = None,
+) -> MemoryStore:
     """Create a memory store: a folder of text files that every other interface can recall."""
     caller = calling(request)
-    store = await caller.engine.stores.create(caller.namespace, body.name, body.description or "", body.metadata)
+    store = await caller.engine.stores.create(
+        caller.namespace, body.name, body.description or "", body.metadata, if_absent=if_absent
+    )
     return MemoryStore.of(store)
 
 
