@@ -91,7 +91,7 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer)
 
 
-def answer(failure: RecollectError, path: str) -> JSONResponse:
+def answer(failure: RecollectError, path: str = "") -> JSONResponse:
     """The answer to an error of ours."""
     status = next((code for category, code in STATUS_OF.items() if isinstance(failure, category)), 500)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
