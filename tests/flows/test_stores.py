@@ -1,6 +1,8 @@
 """Memory stores: files at paths, versions of all they ever were, writers who take turns, and recall of them."""
 
 import asyncio
+import io
+import json
 from collections import Counter
 from typing import Any
 from uuid import UUID
@@ -243,6 +245,29 @@ async def test_a_deleted_file_can_still_be_forgotten_with_its_versions(engine: E
     assert await history(engine, namespace, store) == []
     with pytest.raises(NotFound):
         await engine.forget.item(namespace, f"file:{file.id}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "tampered", "why"),
+    [
+        ("store_file", {"content": "two"}, "sha256 is not that of the content"),
+        ("store_file", {"path": "/a/../b.md"}, "empty, . or .."),
+        ("store_file", {"store_id": str(UUID(int=1))}, "conflicts"),
+        ("store_version", {"redacted_at": "2026-01-01T00:00:00+00:00"}, "must have none"),
+        ("store_version", {"operation": "renamed"}, "operation must be one of"),
+        ("memory_store", {"name": ""}, "between 1 and 255"),
+    ],
+)
+async def test_an_import_refuses_what_no_writer_could_have_made(
+    engine: Engine, namespace: str, kind: str, tampered: dict[str, str], why: str
+) -> None:
+    await engine.files.create(namespace, await made(engine, namespace), "/a.md", "one")
+    records = [json.loads(line) async for line in engine.exporting.lines(namespace)]
+    lines = [json.dumps(record | tampered if record["kind"] == kind else record) for record in records]
+    report = await engine.importing.run(io.BytesIO("\n".join(lines).encode()), f"{namespace}-other")
+    assert why in report.refusals[0].reason
+    assert report.added[kind] == 0
+    assert "two" not in str(await rows(engine, f"{namespace}-other"))
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)

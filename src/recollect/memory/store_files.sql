@@ -135,7 +135,7 @@ limit :limit;
 -- redact
 -- A version that says no more what the file was.
 update store_versions
-set path = null, content = null, sha256 = null, redacted_at = clock_timestamp(), redacted_by = :author
+set path = null, content = null, sha256 = null, redacted_at = now(), redacted_by = :author
 where namespace = :namespace and store_id = :store_id and id = :id and redacted_at is null
 returning id;
 

@@ -33,14 +33,15 @@ limit 1;
 -- change
 -- What a store is called and said to hold; under another name it has no slot.
 update memory_stores
-set slot = case when name = :name then slot end, name = :name, description = :description, metadata = :metadata::text::jsonb, updated_at = clock_timestamp()
+set slot = case when name = :name then slot end, name = :name, description = :description,
+    metadata = :metadata::text::jsonb, updated_at = now()
 where namespace = :namespace and id = :id
 returning id, name, description, metadata, user_id, created_at, updated_at, archived_at;
 
 -- archive
 -- A store that takes no more writes.
 update memory_stores
-set archived_at = clock_timestamp(), updated_at = clock_timestamp()
+set archived_at = now(), updated_at = now()
 where namespace = :namespace and id = :id and archived_at is null
 returning id, name, description, metadata, user_id, created_at, updated_at, archived_at;
 

@@ -10,8 +10,8 @@ create table memory_stores (
     user_id text,
     -- A digest of name and user, of a store that was made unless there was one: two who do that at once make one.
     slot bytea,
-    created_at timestamptz not null default clock_timestamp(),
-    updated_at timestamptz not null default clock_timestamp(),
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
     archived_at timestamptz,
     primary key (namespace, id)
 );
@@ -51,6 +51,7 @@ create table store_versions (
     sha256 text,
     author text,
     door text not null,
+    -- When the store is locked, so that versions are in the order in which writers took turns.
     created_at timestamptz not null default clock_timestamp(),
     redacted_at timestamptz,
     redacted_by text,
