@@ -240,8 +240,12 @@ async def test_a_store_of_a_user_is_recalled_and_forgotten_with_the_user(engine:
 async def test_a_deleted_file_can_still_be_forgotten_with_its_versions(engine: Engine, namespace: str) -> None:
     store = await made(engine, namespace)
     file = await engine.files.create(namespace, store, "/a.md", "one")
+    await engine.files.change(namespace, store, name(file), Edit(content="two"))
     await engine.files.delete(namespace, store, name(file))
-    assert (await engine.forget.item(namespace, f"file:{file.id}")).rows == {"store_versions": 2}
+    await engine.files.redact(namespace, store, rules.shown(rules.VERSION, file.version_id))
+    story = await engine.lineage.of(namespace, f"file:{file.id}")
+    assert (story.state, [event.event for event in story.events]) == ("deleted", ["stored", "changed", "deleted"])
+    assert (await engine.forget.item(namespace, f"file:{file.id}")).rows == {"store_versions": 3}
     assert await history(engine, namespace, store) == []
     with pytest.raises(NotFound):
         await engine.forget.item(namespace, f"file:{file.id}")

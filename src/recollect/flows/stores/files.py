@@ -8,7 +8,7 @@ from recollect import checks
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
-from recollect.flows.kinds.stores import FILE, source_of
+from recollect.flows.kinds.stores import FILE, STORE, source_of
 from recollect.flows.stores import rules
 from recollect.flows.stores.pages import Page
 from recollect.flows.stores.stores import MAX_LISTED, Moment, require_open
@@ -189,7 +189,8 @@ class Files:
                 raise Conflict("The version is what the memory holds now: update or delete the memory, then redact it")
             if await self._files.redact(tx, store.id, version.id):
                 version = await self._version(tx, store, version_id)
-                await self._changes.record(tx, [Change("update", FILE, str(version.file_id), {"redacted": version_id})])
+                # Of the store, which keeps versions also of files that are gone.
+                await self._changes.record(tx, [Change("update", STORE, str(store.id), {"redacted": version_id})])
         return version
 
     async def _prepared(self, namespace: str, path: str, content: str) -> Prepared | None:
