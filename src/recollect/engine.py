@@ -42,6 +42,8 @@ from recollect.flows.short_term.summaries import Summarising
 from recollect.flows.short_term.window_stores import BufferedWindows, LogWindows, WindowStore
 from recollect.flows.spending import Spending
 from recollect.flows.status import Status
+from recollect.flows.stores.files import Files
+from recollect.flows.stores.stores import MemoryStores
 from recollect.flows.transfer.exporting import Exporting
 from recollect.flows.transfer.foreign.foreign_files import ForeignFiles
 from recollect.flows.transfer.foreign_imports import Adopting
@@ -200,6 +202,8 @@ class Engine:
             self.indexer,
         )
         removal = Removal(capabilities)
+        self.stores = MemoryStores(self.database, capabilities, removal)
+        self.files = Files(self.database, capabilities, self._passage_writer)
         store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
         if settings.redis_url is not None:
             try:

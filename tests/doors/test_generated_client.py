@@ -79,6 +79,7 @@ async def test_a_generated_client_calls_every_operation(
         await use_chat_sessions(client)
         await use_memories(client, engine)
         await use_gateway(client)
+        await use_stores(client)
         listed = await client.call("list_changes", since=1, limit=1)
         assert (listed.next_, listed.changes[0].number) == (2, 2)
         assert (await client.call("check_health")).status == "ok"
@@ -159,6 +160,28 @@ async def use_gateway(client: Client) -> None:
     asked = {"query": "tea", "scope": ["all_user_memory"], "as_of": datetime.now(UTC).isoformat()}
     assert len((await client.call("search_user_memories", body={**anna, **asked})).results) == 2
     assert (await client.call("forget_user", "anna", dry_run=False)).forgotten
+
+
+async def use_stores(client: Client) -> None:
+    store = (await client.call("create_memory_store", body={"name": "Tea", "metadata": {"team": "kitchen"}})).id
+    listed = await client.call("list_memory_stores", created_atgte=datetime(2026, 1, 1, tzinfo=UTC), limit=1)
+    assert [each.id for each in listed.data] == [store]
+    assert (await client.call("update_memory_store", store, body={"metadata": {"team": None}})).id == store
+    assert (await client.call("get_memory_store", store)).metadata.to_dict() == {}
+    made = await client.call("create_store_memory", store, body={"path": "/tea/green.md", "content": "Two minutes."})
+    (folder,) = (await client.call("list_store_memories", store, depth=1)).data
+    assert (folder.type_, folder.path) == ("memory_prefix", "/tea/")
+    seen = {"type": "content_sha256", "content_sha256": made.content_sha256}
+    changed = {"content": "Three minutes.", "precondition": seen}
+    assert (await client.call("update_store_memory", store, made.id, body=changed)).content_size_bytes == 14
+    assert (await client.call("get_store_memory", store, made.id)).content == "Three minutes."
+    versions = (await client.call("list_store_versions", store, memory_id=made.id)).data
+    assert [version.operation for version in versions] == ["modified", "created"]
+    assert (await client.call("get_store_version", store, versions[1].id)).content == "Two minutes."
+    assert (await client.call("redact_store_version", store, versions[1].id)).redacted_at
+    assert (await client.call("delete_store_memory", store, made.id)).id == made.id
+    assert (await client.call("archive_memory_store", store)).archived_at
+    assert (await client.call("delete_memory_store", store)).id == store
 
 
 async def test_names_in_the_document_are_distinct_and_every_operation_tells_its_errors(engine: Engine) -> None:

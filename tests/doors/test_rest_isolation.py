@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from recollect.doors.rest.routes import changes, gateway, health, lineage, ltm, metrics, recall, sessions, stm, users
+from recollect.doors.rest.route_modules import ROUTE_MODULES
 from recollect.engine import Engine
 from tests.rest_servers import listening
 
@@ -19,7 +19,7 @@ SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
     (method, route.path_format)
-    for door in (changes, gateway, health, lineage, ltm, metrics, recall, sessions, stm, users)
+    for door in ROUTE_MODULES
     for route in door.router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()
@@ -34,7 +34,7 @@ class Asked:
         self.routes: set[tuple[str, str]] = set()
 
     async def ask(self, method: str, pattern: str, body: Any = None, **names: str) -> httpx.Response:
-        self.routes.add((method, pattern))
+        self.routes.add((method, pattern.partition("?")[0]))
         return await self._http.request(method, pattern.format(**names), json=body)
 
     async def ok(self, method: str, pattern: str, body: Any = None, **names: str) -> Any:
@@ -63,7 +63,12 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
-    return {"memory": memory_id, "key": key, "message": stored["messages"][0]["id"]}
+    store = (await owner.ok("POST", "/v1/memory_stores", {"name": WORD, "metadata": {"user_id": USER}}))["id"]
+    path = f"/v1/memory_stores/{store}/memories"
+    file = await owner.ok("POST", path, {"path": f"/{WORD}.md", "content": WORD})
+    await owner.ok("POST", f"{path}/{file['id']}", {"content": f"All about {WORD}"})
+    names = {"memory_store_id": store, "memory_id": file["id"], "memory_version_id": file["memory_version_id"]}
+    return {"memory": memory_id, "key": key, "message": stored["messages"][0]["id"], **names}
 
 
 async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace: str) -> None:
@@ -81,6 +86,7 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         await check_sessions(stranger, ids["message"])
         await check_long_term(stranger, ids["memory"])
         await check_gateway(stranger, ids["key"])
+        await check_stores(stranger, ids)
         await check_forgetting(stranger)
         search = {"user_id": USER, "user_key": ids["key"], "query": WORD, "scope": ["all_user_memory"]}
         assert (await owner.ok("POST", "/memories/search", search))["results"]
@@ -91,6 +97,8 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert len({change["author"] for change in seen}) == 1
         assert WORD not in str([change["content"] for change in seen])
         assert {change["kind"] for change in (await owner.ok("GET", "/changes"))["changes"]} >= {"message", "resource"}
+        kept = await owner.ok("GET", "/v1/memory_stores/{memory_store_id}/memories/{memory_id}", **ids)
+        assert kept["content"] == f"All about {WORD}"
         assert stranger.routes >= ROUTES - {("GET", "/metrics")}
 
 
@@ -194,6 +202,36 @@ async def check_gateway(stranger: Asked, key_of_owner: str) -> None:
     found = await stranger.ok("POST", "/memories/search", search | {"user_id": USER, "user_key": own_key})
     assert [result for result in found["results"] if result["source_scope"] != "all_user_memory"] == []
     assert all("All about" in result["text"] for result in found["results"])
+
+
+async def check_stores(stranger: Asked, ids: dict[str, str]) -> None:
+    """A store, a file or a version of somebody else is not there, in a store of one's own neither."""
+    one = "/v1/memory_stores/{memory_store_id}"
+    file, version = f"{one}/memories/{{memory_id}}", f"{one}/memory_versions/{{memory_version_id}}"
+    assert (await stranger.ok("GET", "/v1/memory_stores"))["data"] == []
+    own = (await stranger.ok("POST", "/v1/memory_stores", {"name": "mine"}))["id"]
+    for method, pattern, body in (
+        ("GET", one, None),
+        ("POST", one, {"name": "mine"}),
+        ("POST", f"{one}/archive", None),
+        ("GET", f"{one}/memories", None),
+        ("POST", f"{one}/memories", {"path": "/mine", "content": "mine"}),
+        ("GET", f"{one}/memory_versions", None),
+        ("DELETE", one, None),
+        ("GET", file, None),
+        ("POST", file, {"content": "mine"}),
+        ("DELETE", file, None),
+        ("GET", version, None),
+        ("POST", f"{version}/redact", None),
+    ):
+        stores = [own] if pattern in (file, version, f"{version}/redact") else []
+        for store in (ids["memory_store_id"], *stores):
+            answer = await stranger.ask(method, pattern, body, **ids | {"memory_store_id": store})
+            assert answer.status_code == 404, (method, pattern)
+            assert WORD not in answer.text
+    assert (await stranger.ok("GET", f"{one}/memories", memory_store_id=own))["data"] == []
+    versions = f"{one}/memory_versions?memory_id={ids['memory_id']}"
+    assert (await stranger.ok("GET", versions, memory_store_id=own))["data"] == []
 
 
 async def check_forgetting(stranger: Asked) -> None:

@@ -24,6 +24,8 @@ from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.registry import KINDS
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
+from recollect.flows.stores import rules
+from recollect.flows.stores.files import Edit
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
@@ -105,9 +107,23 @@ async def fill_richly(engine: Engine, namespace: str) -> None:
     owner = Owner(namespace, "ann", "app", "project")
     await engine.gateway.put_resource(owner, "file:///a", "How to reef a sail", "Sailing", {"pages": 3})
     await engine.gateway.add(owner, "chat:1", [Said("ann", "user", 1_700_000_000_000, "The anchor is stuck")])
+    await fill_a_store(engine, namespace, "ann")
     await engine.cognition.store_episode(namespace, "how to anchor", -0.25, "look at the chart")
     await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1990})
     await engine.graph.add_node(namespace, "Person", "Ann", {"born": 1991})
+
+
+async def fill_a_store(engine: Engine, namespace: str, user_id: str) -> None:
+    """A store with a file that has changed, one that is empty, and one that is deleted and redacted."""
+    made = await engine.stores.create(namespace, "Logbook", f"of {user_id}", {"user_id": user_id})
+    store = rules.shown(rules.STORE, made.id)
+    for path, content in (("/log/märz.md", f"{user_id} sailed"), ("/empty", ""), ("/gone", f"{user_id} sank")):
+        file = await engine.files.create(namespace, store, path, content)
+        if content:
+            changed = Edit(content=f"{content} to Naxos")
+            await engine.files.change(namespace, store, rules.shown(rules.FILE, file.id), changed)
+    await engine.files.delete(namespace, store, rules.shown(rules.FILE, file.id))
+    await engine.files.redact(namespace, store, rules.shown(rules.VERSION, file.version_id))
 
 
 async def passages(engine: Engine, namespace: str) -> list[tuple[Any, ...]]:
@@ -295,6 +311,7 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
         gone = await engine.memories.add(namespace, f"{user} is asleep", "fact", MemoryScope(user))
         await engine.memories.delete(namespace, str(gone.memory.id))
         await engine.gateway.put_resource(Owner(namespace, user), "file:///a", f"a file of {user}")
+        await fill_a_store(engine, namespace, user)
         await engine.cognition.compress(namespace, f"{user} spoke", [said[0].seq])
     await engine.cognition.compress(namespace, "ann and bob spoke", list(ids.values()))
     await engine.remember.document(namespace, "of nobody", None, None)
@@ -303,6 +320,7 @@ async def test_an_export_of_a_user_has_what_is_the_users_and_nothing_else(engine
     assert not any("bob" in line for line in lines)
     assert kinds(lines) == {
         "session": 1, "message": 1, "memory": 1, "memory_history": 3, "insight": 1, "resource": 1,
+        "memory_store": 1, "store_file": 2, "store_version": 6,
     }  # fmt: skip
     other = f"test-{uuid4()}"
     assert (await imported(engine, lines, other)).refusals == []

@@ -13,6 +13,8 @@ from recollect.flows.gateway import Owner, Said
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
+from recollect.flows.stores import rules
+from recollect.flows.stores.files import Edit
 from recollect.language import bm25, words
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
@@ -136,6 +138,7 @@ async def others(engine: Engine, namespace: str) -> int:
     await engine.windows.context(namespace, "letters")
     await engine.gateway.add(ann, "chat:1", [Said("Ann", "user", 1780000000000, "Behind the door is a cat.")])
     await engine.gateway.put_resource(ann, "file:cat", "How to keep a cat.")
+    await store(engine, namespace, "Ann", "Keep a cat.", "Keep two cats.")
     await engine.memories.add(namespace, "Ann keeps a cat.", "fact", MemoryScope("Ann", session_id="diary"))
     removed = await engine.memories.add(namespace, "Ann keeps a dog.", "fact", MemoryScope("Ann"))
     await engine.memories.delete(namespace, str(removed.memory.id))
@@ -149,6 +152,18 @@ async def others(engine: Engine, namespace: str) -> int:
     await judged(engine, namespace, golden.id, insight, "It tells of cats.")
     await engine.indexer.flush(namespace)
     return golden.id
+
+
+async def store(engine: Engine, namespace: str, user_id: str, content: str, later: str) -> str:
+    """A store of a user with a file that has changed and one that is deleted; returns its id."""
+    made = await engine.stores.create(namespace, content, content, {"user_id": user_id, "note": content})
+    store_id = rules.shown(rules.STORE, made.id)
+    for path in (f"/{content}/kept.md", f"/{content}/deleted.md"):
+        file = await engine.files.create(namespace, store_id, path, content)
+        file_id = rules.shown(rules.FILE, file.id)
+        await engine.files.change(namespace, store_id, file_id, Edit(content=later))
+    await engine.files.delete(namespace, store_id, file_id)
+    return store_id
 
 
 async def judged(engine: Engine, namespace: str, query_id: int, insight: int, reason: str) -> None:
@@ -175,6 +190,7 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
     await engine.gateway.put_resource(owner, "file:zyxomlurk", "Nothing yet.", SENTENCE)
     await engine.gateway.put_resource(owner, "file:zyxomlurk", SENTENCE, SENTENCE, {"note": SENTENCE})
     await plant_memories(engine, namespace)
+    await store(engine, namespace, PERSON, SENTENCE, f"{SENTENCE} Always.")
     insight = (await engine.cognition.compress(namespace, SENTENCE, [said[0].seq, logged.seq])).insight.id
     await engine.graph.add_node(namespace, "Animal", "cat", vector_id=insight)
     await judged(engine, namespace, golden, insight, SENTENCE)
@@ -237,12 +253,15 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "judge_scores",
         "memories",
         "memory_history",
+        "memory_stores",
         "memory_versions",
         "messages",
         "passages",
         "resources",
         "sessions",
         "stale_items",
+        "store_files",
+        "store_versions",
         "summaries",
         "working_items",
     }
@@ -260,10 +279,13 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "judge_scores": 1,
         "memories": 5,
         "memory_history": 15,
+        "memory_stores": 1,
         "memory_versions": 4,
         "messages": 9,
         "resources": 1,
         "sessions": 2,
+        "store_files": 1,
+        "store_versions": 5,
         "summaries": 1,
     }
     for item_id in (*planted.orphans, f"insight:{planted.mixed}"):

@@ -37,6 +37,11 @@ insert into episodes (namespace, query, reward, reflection) select $1, 'q', 1, '
 insert into working_items (namespace, content, importance, last_accessed, created_at) values ($1, 'x', 1, now(), now());
 insert into resources (namespace, id, user_id, realm, uri, content)
 select $1, gen_random_uuid(), 'ann', '', 'u', 'text' from generate_series(1, 7);
+insert into memory_stores (namespace, id, name, description, metadata)
+select $1, gen_random_uuid(), 'n', '', '{}' from generate_series(1, 2);
+insert into store_files (namespace, id, store_id, path, content, sha256, version_id, created_at, updated_at)
+select $1, gen_random_uuid(), gen_random_uuid(), '/p', 'text', '', gen_random_uuid(), now(), now()
+from generate_series(1, 3);
 insert into graph_nodes (namespace, name, label, labelled) select $1, 'n' || i, 'l', true from generate_series(1, 8) i;
 insert into graph_edges (namespace, source, target, relation, weight)
 select $1, min(id), max(id), 'r' || i, 1 from graph_nodes, generate_series(1, 10) i where namespace = $1 group by i;
@@ -84,6 +89,8 @@ async def test_every_kind_is_counted_in_its_own_namespace(engine: Engine, namesp
         "episodes": 6,
         "working_memory": 1,
         "resources": 7,
+        "memory_stores": 2,
+        "store_files": 3,
         "graph_nodes": 8,
         "graph_edges": 10,
         "passages": 11,

@@ -12,19 +12,7 @@ import recollect.doors
 from recollect import ContextService, MemoryManager
 from recollect.doors.cli.main import cli
 from recollect.doors.mcp import toolsets
-from recollect.doors.rest.routes import (
-    changes,
-    gateway,
-    health,
-    lineage,
-    ltm,
-    ltm_pinned,
-    metrics,
-    recall,
-    sessions,
-    stm,
-    users,
-)
+from recollect.doors.rest.route_modules import ROUTE_MODULES
 from tests.architecture.test_docs import blocks
 
 FOLDER = Path(__file__).parent
@@ -126,7 +114,7 @@ def _tools() -> Iterator[tuple[str, str, bool]]:
 
 def _routes() -> Iterator[tuple[str, str, bool]]:
     said = written("rest", "gateway")
-    for door in (stm, sessions, ltm, ltm_pinned, recall, gateway, users, changes, lineage, health, metrics):
+    for door in ROUTE_MODULES:
         for route in door.router.routes:
             for method in route.methods:
                 path = route.path.replace(":path}", "}")

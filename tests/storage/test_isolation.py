@@ -13,6 +13,7 @@ from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
 from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
+from recollect.flows.stores.rules import STORE, shown
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
@@ -68,6 +69,8 @@ async def fill(engine: Engine, namespace: str) -> None:
     for text in ("a secret to remember", "another secret to remember"):
         await engine.memories.add(namespace, text, "fact", MemoryScope("user"), options=Options(key="secret"))
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
+    store = shown(STORE, (await engine.stores.create(namespace, "secrets", metadata={"user_id": "user"})).id)
+    await engine.files.create(namespace, store, "/secret.md", "a secret in a store")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
     await engine.windows.add(
         namespace, "window", [NewMessage("user", "an old secret"), NewMessage("user", "the latest secret")]

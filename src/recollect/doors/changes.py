@@ -15,8 +15,8 @@ class Change(BaseModel):
     at: datetime
     event: str = Field(description="add, update, delete, forget or import", examples=["add"])
     kind: str = Field(
-        description="message, document, memory, insight, working, stale, episode, node, edge, resource, golden or "
-        "session",
+        description="message, document, memory, insight, working, stale, episode, node, edge, resource, golden, store, "
+        "file or session",
         examples=["document"],
     )
     item_id: str = Field(description="The id of the item; of added messages, the id of their session")
@@ -24,7 +24,8 @@ class Change(BaseModel):
     door: str = Field(description="rest, gateway, mcp, cli or library", examples=["rest"])
     detail: dict[str, Any] | None = Field(
         description="Of messages, the position of the first and their count; of what left working memory, its "
-        "stale_id; of memories, superseded_by, restored, or because (expired or pruned)"
+        "stale_id; of memories, superseded_by, restored, or because (expired or pruned); of a store, the version "
+        "that was redacted"
     )
     content: dict[str, Any] | None = Field(
         description="What the item is now, long texts cut; null if it is gone",

@@ -23,6 +23,8 @@ from recollect.memory.memories import Memories
 from recollect.memory.records import Records
 from recollect.memory.resources import Resources
 from recollect.memory.sessions import Sessions
+from recollect.memory.store_files import StoreFiles
+from recollect.memory.stores import Stores
 from recollect.memory.traces import Traces
 from recollect.memory.unchanged import UnchangedMemories
 from recollect.memory.windows import Windows
@@ -39,6 +41,8 @@ class Capabilities:
     memories: Memories = field(default_factory=Memories)
     unchanged: UnchangedMemories = field(default_factory=UnchangedMemories)
     resources: Resources = field(default_factory=Resources)
+    stores: Stores = field(default_factory=Stores)
+    store_files: StoreFiles = field(default_factory=StoreFiles)
     insights: Insights = field(default_factory=Insights)
     working: Working = field(default_factory=Working)
     episodes: Episodes = field(default_factory=Episodes)

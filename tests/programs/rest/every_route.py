@@ -57,3 +57,19 @@ assert ask("GET", "/changes")["changes"]
 with client.stream("GET", "/changes", headers={"Accept": "text/event-stream"}) as events:
     assert next(events.iter_lines()).startswith("id: ")
 assert "recollect" in ask("GET", "/metrics")
+STORE = {"memory_store_id": ask("POST", "/v1/memory_stores", {"name": "A program's"})["id"]}
+assert ask("GET", "/v1/memory_stores")["data"]
+assert ask("GET", "/v1/memory_stores/{memory_store_id}", **STORE)
+assert ask("POST", "/v1/memory_stores/{memory_store_id}", {"description": "Notes"}, **STORE)
+note = {"path": "/notes/ferry.md", "content": "The ferry leaves at nine."}
+file = ask("POST", "/v1/memory_stores/{memory_store_id}/memories", note, **STORE)
+FILE = STORE | {"memory_id": file["id"], "memory_version_id": file["memory_version_id"]}
+assert ask("GET", "/v1/memory_stores/{memory_store_id}/memories", **STORE)["data"]
+assert ask("GET", "/v1/memory_stores/{memory_store_id}/memories/{memory_id}", **FILE)["content"] == note["content"]
+assert ask("POST", "/v1/memory_stores/{memory_store_id}/memories/{memory_id}", {"content": "At ten."}, **FILE)
+assert ask("GET", "/v1/memory_stores/{memory_store_id}/memory_versions", **STORE)["data"]
+assert ask("GET", "/v1/memory_stores/{memory_store_id}/memory_versions/{memory_version_id}", **FILE)["content"]
+assert ask("POST", "/v1/memory_stores/{memory_store_id}/memory_versions/{memory_version_id}/redact", **FILE)
+assert ask("DELETE", "/v1/memory_stores/{memory_store_id}/memories/{memory_id}", **FILE)
+assert ask("POST", "/v1/memory_stores/{memory_store_id}/archive", **STORE)
+assert ask("DELETE", "/v1/memory_stores/{memory_store_id}", **STORE)

@@ -12,20 +12,8 @@ from recollect import __version__
 from recollect.doors.loopback import is_loopback
 from recollect.doors.rest import answered, document, problems
 from recollect.doors.rest.edge.gate import Gate
-from recollect.doors.rest.routes import (
-    changes,
-    docs,
-    gateway,
-    health,
-    lineage,
-    ltm,
-    ltm_pinned,
-    metrics,
-    recall,
-    sessions,
-    stm,
-    users,
-)
+from recollect.doors.rest.route_modules import ROUTE_MODULES
+from recollect.doors.rest.routes import docs, gateway, ltm
 from recollect.doors.rest.routing import Paths
 from recollect.engine import Engine
 
@@ -94,8 +82,7 @@ def routes_app(engine: Engine, routes: Sequence[BaseRoute] = (), lifespan: Lifes
     )
     app.state.engine = engine
     problems.add_handlers(app)
-    # Routes are tried in this order: what agents ask all the time comes first, and `pinned` before any id.
-    for door in (stm, sessions, ltm_pinned, ltm, recall, gateway, users, changes, lineage, health, metrics):
+    for door in ROUTE_MODULES:
         # As they are: the framework's `include_router` would build each of them once more.
         app.router.routes.extend(door.router.routes)
     docs.add_to(app)

@@ -12,13 +12,30 @@ Id = TypeVar("Id")
 
 def write(at: datetime, item_id: object) -> str:
     """The place of the last item of a page, in an order by time and id."""
-    return base64.urlsafe_b64encode(f"{at.isoformat()} {item_id}".encode()).decode()
+    return write_text(f"{at.isoformat()} {item_id}")
 
 
 def read(cursor: str, parse: Callable[[str], Id], source: str) -> tuple[datetime, Id]:
     """The place again; `source` says where the client has the cursor from."""
+    at, _, item_id = read_text(cursor, source).partition(" ")
     try:
-        at, _, item_id = base64.b64decode(cursor.encode(), b"-_", validate=True).decode().partition(" ")
         return datetime.fromisoformat(at).astimezone(UTC), parse(item_id)
     except (ValueError, OverflowError) as problem:
-        raise Invalid(f"cursor is invalid: pass {source} of the previous page") from problem
+        raise _invalid(source) from problem
+
+
+def write_text(place: str) -> str:
+    """The place of the last item of a page, in the order of a text."""
+    return base64.urlsafe_b64encode(place.encode()).decode()
+
+
+def read_text(cursor: str, source: str) -> str:
+    """The text again."""
+    try:
+        return base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
+    except ValueError as problem:
+        raise _invalid(source) from problem
+
+
+def _invalid(source: str) -> Invalid:
+    return Invalid(f"The cursor is invalid: pass {source} of the previous page")

@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from recollect.doors.rest import anthropic_api
 from recollect.errors import (
     AccessDenied,
     Conflict,
@@ -78,9 +79,10 @@ def responses(*more: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An answer that says what is wrong."""
-    return JSONResponse({"detail": sentence}, status_code=status, headers=headers)
+def problem(status: int, sentence: str, headers: dict[str, str] | None = None, path: str = "") -> JSONResponse:
+    """An answer that says what is wrong, in the form that the route's clients read."""
+    body = anthropic_api.body(status, sentence) if anthropic_api.covers(path) else {"detail": sentence}
+    return JSONResponse(body, status_code=status, headers=headers)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -89,21 +91,30 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer)
 
 
-def answer(failure: RecollectError) -> JSONResponse:
+def answer(failure: RecollectError, path: str = "") -> JSONResponse:
     """The answer to an error of ours."""
     status = next((code for category, code in STATUS_OF.items() if isinstance(failure, category)), 500)
-    return problem(status, str(failure), {"WWW-Authenticate": "Bearer"} if status == 401 else None)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    if not anthropic_api.covers(path):
+        return problem(status, str(failure), headers)
+    status = 400 if status == 422 else status
+    headers = anthropic_api.SETTLED if status == 409 else headers
+    return JSONResponse(anthropic_api.body(status, str(failure), failure), status_code=status, headers=headers)
 
 
 async def _answer(request: Request, failure: Exception) -> JSONResponse:
     """Faults without the input, which may hold a key, and without a place that only says "body"."""
+    path = request.scope["path"]
     if isinstance(failure, RecollectError):
-        return answer(failure)
+        return answer(failure, path)
     assert isinstance(failure, RequestValidationError)
-    faults = []
+    faults: list[dict[str, Any]] = []
     for error in failure.errors():
         place: Sequence[str | int] = error["loc"]
         printable = [part if isinstance(part, int) else part.encode(errors="replace").decode() for part in place]
         where = {} if printable == ["body"] else {"loc": printable}
         faults.append({"type": error["type"], "msg": error["msg"], **where})
+    if anthropic_api.covers(path):
+        told = [f"{'.'.join(map(str, fault.get('loc', ['body'])))}: {fault['msg']}" for fault in faults]
+        return problem(400, "; ".join(told), path=path)
     return JSONResponse({"detail": faults}, status_code=422)

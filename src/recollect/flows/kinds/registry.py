@@ -5,8 +5,9 @@ from recollect.flows.kinds.conversations import CONVERSATIONS
 from recollect.flows.kinds.kind import InFeed, Item, Kind, Owned
 from recollect.flows.kinds.long_term import LONG_TERM, PAST_MEMORY, RESOURCE
 from recollect.flows.kinds.quality import QUALITY
+from recollect.flows.kinds.stores import STORES
 
-KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *QUALITY)
+KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *QUALITY, *STORES)
 """Each behind those that it refers to: the order of an export."""
 
 

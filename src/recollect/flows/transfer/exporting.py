@@ -28,8 +28,9 @@ class Exporting:
     async def lines(self, namespace: str, user_id: str | None = None) -> AsyncIterator[str]:
         """A header, one line for each record, and a last line that counts them; few are in memory at a time.
 
-        Of a user: sessions with their messages and summaries, memories with their history, resources, and the insights
-        that come from the user's messages alone. Nothing else belongs to anybody. NotFound if the user has nothing.
+        Of a user: sessions with their messages and summaries, memories with their history, resources, memory stores,
+        and the insights that come from the user's messages alone. Nothing else belongs to anybody. NotFound if the user
+        has nothing.
         """
         if user_id is not None:
             # A misspelt name would look like a user who has nothing.

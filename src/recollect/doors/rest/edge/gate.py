@@ -108,10 +108,11 @@ class Gate:
             with acting(request.door, admitted.author):
                 await self._app(request.scope, body, request.answering(send))
         except HTTPException as refusal:
-            answer = problems.problem(refusal.status_code, refusal.detail, dict(refusal.headers or {}))
+            headers_of_refusal = dict(refusal.headers or {})
+            answer = problems.problem(refusal.status_code, refusal.detail, headers_of_refusal, scope["path"])
             await answer(scope, receive, request.answering(send))
         except RecollectError as refusal:
-            await problems.answer(refusal)(scope, receive, request.answering(send))
+            await problems.answer(refusal, scope["path"])(scope, receive, request.answering(send))
         except asyncio.CancelledError:
             # The server stops and has waited long enough. Only the server waits for this task.
             await request.cut_off(receive, send)
@@ -120,7 +121,7 @@ class Gate:
         except Exception:  # the last one who can answer in the contract's shape
             log.exception("a request failed unexpectedly", extra={"request_id": request.id})
             if not request.is_answered:
-                await problems.problem(500, _UNEXPECTED)(scope, receive, request.answering(send))
+                await problems.problem(500, _UNEXPECTED, path=scope["path"])(scope, receive, request.answering(send))
         finally:
             request.tell()
 
@@ -133,6 +134,8 @@ class Gate:
         except AccessDenied:
             self._spend(_address(scope))
             raise
+        if key is not None and credentials.is_foreign(scope, key) and self._may_be_open:
+            key = None
         if key is None and scope["path"] in self._with_user_key:
             self._spend(_address(scope))
             return _Admitted(None)
@@ -221,7 +224,7 @@ class _Request:
     async def cut_off(self, receive: Receive, send: Send) -> None:
         """Say that the server stops, or end a stream that would go on."""
         if not self.is_answered:
-            await problems.problem(503, _STOPPING)(self.scope, receive, self.answering(send))
+            await problems.problem(503, _STOPPING, path=self.scope["path"])(self.scope, receive, self.answering(send))
         elif not self._has_length:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -1,0 +1,34 @@
+"""Every module with routes, in the order in which routes are tried."""
+
+from recollect.doors.rest.routes import (
+    changes,
+    gateway,
+    health,
+    lineage,
+    ltm,
+    ltm_pinned,
+    metrics,
+    recall,
+    sessions,
+    stm,
+    users,
+)
+from recollect.doors.rest.routes.stores import memory_stores, store_memories, store_versions
+
+# What agents ask all the time comes first, and `pinned` before any id.
+ROUTE_MODULES = (
+    stm,
+    sessions,
+    ltm_pinned,
+    ltm,
+    recall,
+    gateway,
+    users,
+    changes,
+    lineage,
+    memory_stores,
+    store_memories,
+    store_versions,
+    health,
+    metrics,
+)
