@@ -1,10 +1,12 @@
 """`/v1/memory_stores` as the Anthropic SDK calls it: keys, errors, pages and views."""
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
+from urllib.parse import quote
 
 import anthropic
 import httpx
@@ -126,6 +128,34 @@ async def test_lists_go_on_from_page_to_page_without_gaps(engine: Engine) -> Non
         assert [version.path async for version in versions] == list(reversed(paths))
         assert (await stores.memory_versions.list(made[0], operation="deleted")).data == []
         assert (await stores.memory_versions.list(made[0], service_account_id="svac_1")).data == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("created_at[gte]=2026-01-01T00:00:00", 200),
+        ("created_at[lte]=0001-01-01T00:00:00%2B14:00", 400),
+        ("created_at[gte]=yesterday", 400),
+        ("name=a%00", 400),
+        ("user_id=a%00", 400),
+        ("api_key_id=a%00", 400),
+        ("path=a%00", 400),
+        ("path_prefix=/a%00/", 400),
+        ("page=AA", 400),
+        ("page=" + quote(base64.urlsafe_b64encode(b'["0001-01-01T00:00:00+14:00", "00"]').decode()), 400),
+        ("page=" + "A" * 3000, 400),
+        ("limit=1&limit=2", 400),
+        ("unknown=1", 400),
+    ],
+)
+async def test_a_strange_query_is_answered_or_refused_in_a_sentence(engine: Engine, query: str, status: int) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        store = (await http.post(ROUTE, json={"name": "Notes"})).json()["id"]
+        lists = (ROUTE, f"{ROUTE}/{store}/memories", f"{ROUTE}/{store}/memory_versions")
+        answers = [await http.get(f"{path}?{query}") for path in lists]
+        assert all(answer.status_code in (200, 400) for answer in answers), [answer.text for answer in answers]
+        assert status in {answer.status_code for answer in answers}
+        assert all(answer.json().get("detail") for answer in answers if answer.status_code == 400)
 
 
 async def test_a_page_with_contents_has_twenty_of_them(engine: Engine) -> None:

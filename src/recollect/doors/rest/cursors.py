@@ -32,9 +32,12 @@ def write_text(place: str) -> str:
 def read_text(cursor: str, source: str) -> str:
     """The text again."""
     try:
-        return base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
+        place = base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
     except ValueError as problem:
         raise _invalid(source) from problem
+    if "\x00" in place:  # PostgreSQL takes no text with it
+        raise _invalid(source)
+    return place
 
 
 def _invalid(source: str) -> Invalid:

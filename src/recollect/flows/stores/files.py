@@ -11,7 +11,7 @@ from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.stores import FILE, STORE, source_of
 from recollect.flows.stores import rules
 from recollect.flows.stores.pages import Page
-from recollect.flows.stores.stores import MAX_LISTED, Moment, require_open
+from recollect.flows.stores.stores import MAX_LISTED, SINCE, UNTIL, Moment, require_open
 from recollect.memory.changes import Change, Event
 from recollect.memory.store_files import FileVersion, StoredFile, VersionFilter
 from recollect.memory.stores import Store
@@ -174,9 +174,12 @@ class Files:
     ) -> Page[FileVersion, Moment]:
         """Versions of the files of a store, of deleted ones, too; newest first, from behind a place in that list."""
         checks.between(limit, 1, MAX_LISTED, "limit")
+        checks.storable(chosen.author or "", "api_key_id")
+        since, until = checks.optional_utc(chosen.since, SINCE), checks.optional_utc(chosen.until, UNTIL)
+        within = replace(chosen, since=since, until=until)
         async with self._database.reading(namespace) as db:
             store = await self._store(db, store_id)
-            found = await self._files.versions(db, store.id, chosen, behind, limit + 1, with_content=with_content)
+            found = await self._files.versions(db, store.id, within, behind, limit + 1, with_content=with_content)
         return Page.of(found, limit, lambda version: (version.created_at, version.id))
 
     async def redact(self, namespace: str, store_id: str, version_id: str) -> FileVersion:

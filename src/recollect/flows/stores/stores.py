@@ -1,6 +1,7 @@
 """MemoryStores: makes, lists, changes, archives and deletes stores."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -20,6 +21,8 @@ MAX_LISTED = 100
 
 Moment = tuple[datetime, UUID]
 """A place in a list in the order of time."""
+
+SINCE, UNTIL = "created_at[gte]", "created_at[lte]"
 
 OWNER = "user_id"
 """The key of the metadata that names the user to whom a store belongs."""
@@ -79,8 +82,11 @@ class MemoryStores:
     ) -> Page[Store, Moment]:
         """Stores, newest first, from behind a place in that list."""
         checks.between(limit, 1, MAX_LISTED, "limit")
+        for name, value in (("name", chosen.name), (OWNER, chosen.user_id)):
+            checks.storable(value or "", name)
+        since, until = checks.optional_utc(chosen.since, SINCE), checks.optional_utc(chosen.until, UNTIL)
         async with self._database.reading(namespace) as db:
-            found = await self._stores.newest(db, chosen, behind, limit + 1)
+            found = await self._stores.newest(db, replace(chosen, since=since, until=until), behind, limit + 1)
         return Page.of(found, limit, lambda store: (store.created_at, store.id))
 
     async def change(
