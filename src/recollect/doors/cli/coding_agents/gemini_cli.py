@@ -1,0 +1,25 @@
+"""Gemini CLI: servers and hooks in one settings.json, which may have comments."""
+
+from pathlib import Path
+from typing import Any
+
+from recollect.doors.cli.coding_agents.agent import Agent, Files, Kind
+
+MILLISECONDS = 10_000
+
+
+def _handler(_: str, command: str, kind: Kind) -> Any:
+    named = {"name": f"recollect-{kind}", "type": "command", "command": command, "timeout": MILLISECONDS}
+    return {"hooks": [named]}
+
+
+GEMINI_CLI = Agent(
+    "gemini-cli",
+    "Gemini CLI",
+    lambda: Files(Path.home() / ".gemini" / "settings.json", Path.home() / ".gemini" / "settings.json"),
+    Files(Path(".gemini/settings.json"), Path(".gemini/settings.json")),
+    {"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"},
+    _handler,
+    lambda url, headers: {"httpUrl": url} | ({"headers": dict(headers)} if headers else {}),
+    after="Start a new session of Gemini CLI.",
+)

@@ -1,0 +1,85 @@
+"""The record of an installation: what the hooks need to know, and what was written where."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+from recollect.doors.cli.coding_agents.edits import Written
+
+IDLE_SECONDS = 30 * 60
+"""How long the background process stays without a question: an agent may work alone for a while."""
+
+
+def home() -> Path:
+    """Where records, logs and sockets of the hooks are."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "recollect" / "coding-agents"
+
+
+def folder(agent: str, project: Path | None) -> Path:
+    """Of one installation."""
+    mark = "" if project is None else f"-{sha256(str(project).encode()).hexdigest()[:8]}"
+    return home() / f"{agent}{mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """What the hook's command reads: whose memory it is, and how to reach it."""
+
+    agent: str
+    user: str
+    only_user: bool
+    url: str | None
+    key: str | None
+    python: str
+    settings: Mapping[str, str]
+    socket: str
+    idle_seconds: float = IDLE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One installation."""
+
+    hook: Hook
+    files: tuple[Written, ...]
+
+    @classmethod
+    def read(cls, place: Path) -> Self | None:
+        """None if nothing is installed there."""
+        try:
+            read: dict[str, Any] = json.loads((place / "record.json").read_text())
+        except FileNotFoundError:
+            return None
+        return cls(Hook(**read["hook"]), tuple(map(Written.of, read["files"])))
+
+    def of(self, file: Path) -> Written | None:
+        """What was put into a file."""
+        return next((written for written in self.files if written.file == str(file)), None)
+
+    def write(self, place: Path) -> None:
+        """For the user's eyes only: it may hold a key, and prompts wait beside it."""
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.parent.chmod(0o700)
+        part = place / "record.json.new"
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
+            json.dump(asdict(self), file, indent=2)
+        part.replace(place / "record.json")
+
+
+def waiting(place: Path) -> int:
+    """Turns that were not stored yet."""
+    return len(list((place / "turns").glob("*.json")))
+
+
+def remove(place: Path) -> None:
+    """The record, and what the hooks kept beside it. Logs stay."""
+    shutil.rmtree(place)
+    with suppress(OSError):
+        place.parent.rmdir()
