@@ -193,11 +193,11 @@ class CodingMemory:
 
 
 def _context(records: Collection[_Record], budget: int, degraded: str | None = None) -> Context:
-    """The records that fit; one that does not is passed over."""
+    """The records that fit; one that does not, or that says nothing by itself, is passed over."""
     kept: list[_Record] = []
     for record in records:
         size = estimate_tokens(" ".join(record.shown().values()))
-        if size <= budget:
+        if size <= budget and not is_trivial(record.text):
             kept.append(record)
             budget -= size
     if not kept:

@@ -43,12 +43,15 @@ def main() -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[bool]:
     """Whether no other process serves this socket; the operating system lets go of the lock if this one dies."""
-    with path.with_suffix(".lock").open("wb") as lock:
+    with path.with_suffix(".lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
             return
+        lock.truncate(0)
+        lock.write(str(os.getpid()))  # for `recollect install --check`
+        lock.flush()
         yield True
 
 

@@ -135,6 +135,13 @@ def uninstalling(known: Written, new_file: str = "") -> Change:
     return Change(file, before, None if is_ours else after, known)
 
 
+def is_complete(written: Written) -> bool:
+    """Whether everything that was put into a file is still there, in whatever form."""
+    file = Path(written.file)
+    text = _read(file) or ""
+    return all(_without_parts(text, file, [done], None) != text for done in written.done) if text.strip() else False
+
+
 def remove_folders(written: Written) -> None:
     """Those that were made for a file, if nothing else is in them."""
     for folder in reversed(written.folders):

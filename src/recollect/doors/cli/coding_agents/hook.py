@@ -16,6 +16,8 @@ from typing import Any
 LOG = "hooks.log"
 LOG_BYTES = 256 * 1024
 BACKGROUND = "recollect.doors.cli.coding_agents.background"
+# Of the agent's environment, this could lead to another memory than the installed one.
+DATABASE = "RECOLLECT_DATABASE_"
 
 # How long an agent waits at most, by what it waits for. A background process needs a few seconds to start.
 SECONDS = {"start": 2.0, "prompt": 1.5, "answer": 1.0, "turn": 2.0, "end": 1.0}
@@ -27,6 +29,7 @@ START_AGAIN_SECONDS = 10
 # Two hooks of one prompt, of the user's settings and of the project's, come this close to each other.
 SAME_PROMPT_SECONDS = 5
 MOST_SHOWN = 500
+SESSION_SECONDS = 14 * 24 * 3600
 TRANSCRIPT_BYTES = 512 * 1024
 
 
@@ -38,11 +41,11 @@ def main() -> None:
     """Handle one event: `hook.py FOLDER KIND`, with the agent's JSON on standard input."""
     folder, kind = sys.argv[1:]
     home, name = os.path.split(folder)
-    os.chdir(home)  # the path of a socket may have a hundred characters
-    sys.excepthook = lambda _, problem, __: _give_up(f"{name} {kind}: {type(problem).__name__}: {problem}")
-    signal.signal(signal.SIGALRM, lambda *_: _give_up(f"{name} {kind}: no answer in {LAST_SECONDS} seconds"))
+    sys.excepthook = lambda _, problem, __: _give_up(home, f"{name} {kind}: {type(problem).__name__}: {problem}")
+    signal.signal(signal.SIGALRM, lambda *_: _give_up(home, f"{name} {kind}: no answer in {LAST_SECONDS} seconds"))
     signal.alarm(LAST_SECONDS)
     given = json.load(sys.stdin)
+    os.chdir(home)  # the path of a socket may have a hundred characters
     with open(f"{name}/record.json") as file:
         hook = json.load(file)["hook"]
     context = None
@@ -79,6 +82,7 @@ class Event:
         return context
 
     def _start(self) -> str | None:
+        _forget_old(f"{self._name}/sessions")
         self._deliver()
         source = self._given.get("source")
         if source == "resume":
@@ -230,7 +234,8 @@ class Memory:
             os.utime(stamp)
             subprocess.Popen(
                 [self._hook["python"], "-I", "-m", BACKGROUND, self._hook["socket"], str(self._hook["idle_seconds"])],
-                env=os.environ | self._hook["settings"],
+                env={name: value for name, value in os.environ.items() if not name.startswith(DATABASE)}
+                | self._hook["settings"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -291,6 +296,14 @@ def _transcript(path: str | None) -> dict[str, str]:
     return said
 
 
+def _forget_old(folder: str) -> None:
+    """What is left of sessions that never ended."""
+    for file in os.listdir(folder) if os.path.isdir(folder) else ():
+        path = os.path.join(folder, file)
+        if os.path.exists(path) and time.time() - os.stat(path).st_mtime > SESSION_SECONDS:
+            os.unlink(path)
+
+
 def _moment(seconds: float) -> str:
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{whole}.{int(seconds % 1 * 1000):03}Z"
@@ -314,21 +327,21 @@ def _write(path: str, value: dict[str, Any]) -> None:
     os.replace(part, path)
 
 
-def _log(sentence: str) -> None:
-    if os.path.exists(LOG) and os.stat(LOG).st_size > LOG_BYTES:
-        os.replace(LOG, f"{LOG}.old")
+def _log(sentence: str, home: str = ".") -> None:
+    path = os.path.join(home, LOG)
+    if os.path.exists(path) and os.stat(path).st_size > LOG_BYTES:
+        os.replace(path, f"{path}.old")
     line = f"{_moment(time.time())} {' '.join(sentence.split())}\n"
-    with open(os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
         file.write(line)
 
 
-def _give_up(sentence: str) -> None:
+def _give_up(home: str, sentence: str) -> None:
     """Best effort: record the failure, and let the agent go on."""
     try:
-        _log(sentence)
+        print("{}", flush=True)
         sys.stderr.write(f"recollect: {sentence}\n")
-        print("{}")
-        sys.stdout.flush()
+        _log(sentence, home)
     finally:
         os._exit(0)
 

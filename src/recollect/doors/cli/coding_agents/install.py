@@ -21,7 +21,7 @@ from recollect.doors.cli.coding_agents.agent import SERVER, Agent
 from recollect.doors.cli.coding_agents.claude_code import CLAUDE_CODE
 from recollect.doors.cli.coding_agents.codex import CODEX
 from recollect.doors.cli.coding_agents.cursor import CURSOR
-from recollect.doors.cli.coding_agents.edits import Change, Entry, installing, remove_folders, uninstalling
+from recollect.doors.cli.coding_agents.edits import Change, Entry, installing, is_complete, remove_folders, uninstalling
 from recollect.doors.cli.coding_agents.gemini_cli import GEMINI_CLI
 from recollect.doors.cli.coding_agents.record import Hook, Record
 from recollect.doors.cli.one_command import confirmed
@@ -108,11 +108,12 @@ def check(name: str, *, project: bool) -> int:
     if known is None:
         echo(f"{agent.title} is not connected: run `recollect install {name}{' --project' if project else ''}`")
         return 1
-    lost = [written.file for written in known.files if not uninstalling(written).is_change]
+    lost = [written.file for written in known.files if not is_complete(written)]
     for file in lost:
-        echo(f"{file} has nothing of recollect any more: run `recollect install {name}` again")
+        echo(f"{file} lacks what was written there: run `recollect install {name}` again")
     echo(f"{agent.title} is connected to {_memory(known.hook)}")
-    echo(f"Background process: {'running' if _answers(known.hook) else 'not running; the next prompt starts it'}")
+    if known.hook.url is None:
+        echo(f"Background process: {_process(known.hook)}")
     if waiting := records.waiting(place):
         echo(f"{waiting} turn(s) wait to be stored")
     failures = _failures(place)
@@ -182,7 +183,7 @@ def _hooks(agent: Agent, place: Path) -> list[Entry]:
             agent.handler(event, shlex.join([sys.executable, "-I", "-S", script, str(place), kind]), kind),
             is_item=True,
         )
-        for event, kind in reversed(agent.events.items())
+        for event, kind in reversed(list(agent.events.items()))
     ]
 
 
@@ -219,12 +220,12 @@ def _memory(hook: Hook) -> str:
     return f"the namespace {namespace} of this machine, as the user {hook.user}"
 
 
-def _answers(hook: Hook) -> bool:
+def _process(hook: Hook) -> str:
     with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
-        os.chdir(records.home())
+        os.chdir(records.home())  # the path of a socket may have a hundred characters
         connection.connect(hook.socket)
-        return True
-    return False
+        return f"running, with the process id {Path(hook.socket).with_suffix('.lock').read_text()}"
+    return "not running; the next prompt starts it"
 
 
 def _failures(place: Path) -> list[str]:
