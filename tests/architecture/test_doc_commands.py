@@ -44,6 +44,6 @@ def test_a_shell_block_runs(settings: Settings, block: str, folder: Path) -> Non
             capture_output=True,
             text=True,
             timeout=120,
-            env=os.environ | {"PATH": path},
+            env=os.environ | {"PATH": path, "HOME": str(folder)},  # a page may write into its reader's home
         )
         assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recollect.language.fences import LABEL, fenced, without_fenced
+from recollect.language.prompts.fences import LABEL, fenced, without_fenced
 
 
 def lines(block: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.language.triviality import is_trivial
+from recollect.language.prompts.triviality import is_trivial
 
 
 @pytest.mark.parametrize(

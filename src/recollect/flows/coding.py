@@ -1,10 +1,10 @@
 """Memory for coding agents: what a session or a prompt should know, as quoted data, and the turns that are kept."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Self
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
@@ -14,9 +14,9 @@ from recollect.flows.remember import Remember, Turn
 from recollect.flows.search.recall import Memory, Recall
 from recollect.flows.search.relevance import DEFAULT
 from recollect.identifiers import uuid_of
-from recollect.language import fences
+from recollect.language.prompts import fences
+from recollect.language.prompts.triviality import is_trivial
 from recollect.language.tokens import estimate_tokens
-from recollect.language.triviality import is_trivial
 from recollect.memory.index.search import Scope
 from recollect.memory.log import Log, Message, NewMessage
 from recollect.memory.memories import MemoryScope, StoredMemory
@@ -103,6 +103,25 @@ class _Record:
         named = {"time": self.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"), "source": self.source}
         return named | ({} if self.project is None else {"project": self.project}) | {"text": self.text}
 
+    @classmethod
+    def of_recalled(cls, memory: Memory) -> Self:
+        by = memory.speaker or memory.role
+        where = f"session {memory.session_id}" if memory.session_id else None
+        source = ", ".join(part for part in (memory.kind, by and f"by {by}", where) if part)
+        project = (checks.as_object(memory.metadata) or {}).get("project")
+        named = project if isinstance(project, str) else None
+        return cls(f"{memory.kind}:{memory.id}", _cut(memory.text), source, memory.at, named)
+
+    @classmethod
+    def of_memory(cls, memory: StoredMemory) -> Self:
+        source = f"{'pinned ' if memory.pinned else ''}memory of {memory.user_id}"
+        return cls(f"memory:{memory.id}", _cut(memory.text), source, memory.created_at)
+
+    @classmethod
+    def of_message(cls, message: Message, project: str) -> Self:
+        source = f"message, by {message.speaker or message.role}, session {message.session_id}"
+        return cls(f"message:{message.id}", _cut(message.content), source, message.created_at, project)
+
 
 class CodingMemory:
     """What coding agents remember between sessions."""
@@ -131,8 +150,8 @@ class CodingMemory:
         pinned = (await self._pinned.of(namespace, whose)).memories
         newest = (await self._memories.newest(namespace, whose, _RECENT_MEMORIES)).memories
         known = {memory.id: memory for memory in [*pinned, *newest]}
-        records = [_of_memory(memory) for memory in known.values()]
-        records += [_of_message(message, place.project) for message in await self._last_said(namespace, place)]
+        records = [_Record.of_memory(memory) for memory in known.values()]
+        records += [_Record.of_message(message, place.project) for message in await self._last_said(namespace, place)]
         return _context(records, START_TOKENS)
 
     async def for_prompt(self, namespace: str, place: Place, prompt: str, shown: Collection[str] = ()) -> Context:
@@ -150,45 +169,39 @@ class CodingMemory:
             top_k=_TOP_K,
             min_relevance=DEFAULT,
         )
-        records = (_of_recalled(memory) for memory in found.memories)
+        records = (_Record.of_recalled(memory) for memory in found.memories)
         return _context([each for each in records if each.id not in shown], PROMPT_TOKENS, found.degraded)
 
     async def keep(self, namespace: str, place: Place, spoken: Spoken) -> int:
         """Store a turn once; returns how many messages it has. What was recalled into it is left out."""
         checks.identifier(spoken.key, "key")
-        messages = tuple(self._messages(place, spoken))
-        if not messages:
-            return 0
-        session = place.stored_session
-        about = checks.metadata({"agent": place.agent, "project": place.project})
-        with suppress(Conflict):
-            await self._remember.session(namespace, session, place.user_id, metadata=about)
-        await self._remember.turn(namespace, Turn(session, messages, owner_if_new=place.user_id))
-        return len(messages)
-
-    def _messages(self, place: Place, spoken: Spoken) -> Iterator[NewMessage]:
         about = checks.metadata({"agent": place.agent, "project": place.project})
         said = (
             ("user", spoken.prompt, place.user_id, spoken.prompted_at),
             ("assistant", spoken.answer, place.agent, spoken.answered_at),
         )
+        session, messages = place.stored_session, []
         for role, text, speaker, at in said:
             if own := fences.without_fenced(text or "").strip():
                 checks.text(own, role)
                 # The same whenever the turn comes, so that it is written once.
-                message_id = uuid_of(place.stored_session, spoken.key, role, own)
-                yield NewMessage(role, own, about, speaker, checks.storable_utc(at, "at"), message_id)
+                message_id = uuid_of(session, spoken.key, role, own)
+                messages.append(NewMessage(role, own, about, speaker, checks.storable_utc(at, "at"), message_id))
+        if messages:
+            with suppress(Conflict):
+                await self._remember.session(namespace, session, place.user_id, metadata=about)
+            await self._remember.turn(namespace, Turn(session, tuple(messages), owner_if_new=place.user_id))
+        return len(messages)
 
     async def _last_said(self, namespace: str, place: Place) -> list[Message]:
         """Of the user's last sessions in the project, but for the present one: the end of each, newest first."""
+        ends: list[list[Message]] = []
         async with self._database.reading(namespace) as db:
-            sessions = await self._sessions.recent_of_user(db, place.user_id, _SESSIONS_LOOKED_AT)
-            here = [
-                session.id
-                for session in sessions
-                if (session.metadata or {}).get("project") == place.project and session.id != place.stored_session
-            ]
-            ends = [await self._log.recent(db, session, _MESSAGES_OF_EACH) for session in here[:_SESSIONS_SHOWN]]
+            for session in await self._sessions.recent_of_user(db, place.user_id, _SESSIONS_LOOKED_AT):
+                is_here = (session.metadata or {}).get("project") == place.project
+                if is_here and session.id != place.stored_session and len(ends) < _SESSIONS_SHOWN:
+                    end = await self._log.recent(db, session.id, _MESSAGES_OF_EACH)
+                    ends += [telling] if (telling := [each for each in end if not is_trivial(each.content)]) else []
         return [message for end in ends for message in reversed(end)]
 
 
@@ -204,26 +217,6 @@ def _context(records: Collection[_Record], budget: int, degraded: str | None = N
         return Context(None, reason="nothing relevant", degraded=degraded)
     text = fences.fenced(record.shown() for record in kept)
     return Context(text, tuple(record.id for record in kept), degraded=degraded)
-
-
-def _of_recalled(memory: Memory) -> _Record:
-    about = checks.as_object(memory.metadata) or {}
-    by = memory.speaker or memory.role
-    where = f"session {memory.session_id}" if memory.session_id else None
-    source = ", ".join(part for part in (memory.kind, by and f"by {by}", where) if part)
-    project = about.get("project")
-    named = project if isinstance(project, str) else None
-    return _Record(f"{memory.kind}:{memory.id}", _cut(memory.text), source, memory.at, named)
-
-
-def _of_memory(memory: StoredMemory) -> _Record:
-    source = f"{'pinned ' if memory.pinned else ''}memory of {memory.user_id}"
-    return _Record(f"memory:{memory.id}", _cut(memory.text), source, memory.created_at)
-
-
-def _of_message(message: Message, project: str) -> _Record:
-    source = f"message, by {message.speaker or message.role}, session {message.session_id}"
-    return _Record(f"message:{message.id}", _cut(message.content), source, message.created_at, project)
 
 
 def _cut(text: str) -> str:

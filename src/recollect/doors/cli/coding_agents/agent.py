@@ -1,5 +1,6 @@
 """What a coding agent looks like to the installer: its files, their formats, and its events."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,11 @@ class Agent:
         if project is None:
             return self.user_files()
         return Files(project / self.project_files.mcp, project / self.project_files.hooks)
+
+
+def folder(variable: str, usual: str) -> Path:
+    """Where an agent keeps its configuration: where a variable says, or at the usual place in the user's home."""
+    return Path(os.environ.get(variable) or Path.home() / usual)
 
 
 def group(seconds: int) -> Callable[[str, str, Kind], Any]:

@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from recollect import logs, tasks
@@ -34,7 +35,7 @@ def main() -> None:
             settings = environment.load()
             logs.configure("WARNING", settings.log_format)
             try:
-                asyncio.run(_serve(settings, path, idle_seconds))
+                asyncio.run(serve(settings, path, idle_seconds))
             except RecollectError as problem:
                 _log.error("the hooks have no memory: %s", problem)
                 sys.exit(1)
@@ -55,54 +56,61 @@ def _alone(path: Path) -> Iterator[bool]:
         yield True
 
 
-async def _serve(settings: Settings, path: Path, idle_seconds: float) -> None:
+async def serve(settings: Settings, path: Path, idle_seconds: float) -> None:
+    """Open the memory, and answer on a socket until a signal or idleness ends it."""
     engine = await Engine.open(settings, will_search=True)
-    try:
-        with _listening(path) as listener:
-            app = _Admitting(engine, settings.namespace)
-            config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False)
-            server = uvicorn.Server(config)
-            # A hook that finds the process may be the agent's last one: the terminal's signals are not for it.
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            async with tasks.beside(_stop_when_idle(server, app, idle_seconds)):
-                await server.serve(sockets=[listener])
-    finally:
-        await engine.close()
+    listener = listening(path)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        """Ends what was begun here: the server hands a signal on as soon as it has stopped."""
+        try:
+            async with tasks.beside(app.stop_when_idle(server, idle_seconds)):
+                yield
+        finally:
+            await tasks.in_thread(path.unlink, True)
+            await engine.close()
+
+    app = _Admitting(routes_app(engine, lifespan=lifespan), settings.namespace)
+    config = uvicorn.Config(app, http="h11", ws="none", lifespan="on", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    # The terminal that an agent ran in is closed: other agents may still ask.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    await server.serve(sockets=[listener])
 
 
-@contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    """A socket of which the name is there only while somebody listens, and only its user can open it."""
+def listening(path: Path) -> socket.socket:
+    """A socket that only its user can open."""
     path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as listener:
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        finally:
-            os.umask(before)
-        listener.listen(64)
-        try:
-            yield listener
-        finally:
-            path.unlink(missing_ok=True)
-
-
-async def _stop_when_idle(server: uvicorn.Server, app: "_Admitting", seconds: float) -> None:
-    while await tasks.set_within(seconds, app.asked):
-        app.asked.clear()
-    server.should_exit = True
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+    listener.listen(64)
+    return listener
 
 
 class _Admitting:
     """The routes without the gate before them: who can open the socket can read the data."""
 
-    def __init__(self, engine: Engine, namespace: str) -> None:
-        self._app = routes_app(engine)
+    def __init__(self, app: FastAPI, namespace: str) -> None:
+        self._app = app
         self._namespace = namespace
-        self.asked = asyncio.Event()
+        self._asked = asyncio.Event()
+
+    async def stop_when_idle(self, server: uvicorn.Server, seconds: float) -> None:
+        """Stop a server that nobody has asked anything for so long."""
+        while await tasks.set_within(seconds, self._asked):
+            self._asked.clear()
+        server.should_exit = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.asked.set()
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        self._asked.set()
         scope.setdefault("state", {}).update(namespace=self._namespace, request_id=str(uuid7()))
         with acting("rest"):
             await self._app(scope, receive, send)

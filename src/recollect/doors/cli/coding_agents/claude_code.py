@@ -1,21 +1,15 @@
 """Claude Code: servers in ~/.claude.json or .mcp.json, hooks in its settings."""
 
-import os
 from pathlib import Path
 
-from recollect.doors.cli.coding_agents.agent import Agent, Files, group
+from recollect.doors.cli.coding_agents.agent import Agent, Files, folder, group
 
-
-def _user_files() -> Files:
-    if folder := os.environ.get("CLAUDE_CONFIG_DIR"):
-        return Files(Path(folder, ".claude.json"), Path(folder, "settings.json"))
-    return Files(Path.home() / ".claude.json", Path.home() / ".claude" / "settings.json")
-
+VARIABLE = "CLAUDE_CONFIG_DIR"
 
 CLAUDE_CODE = Agent(
     "claude-code",
     "Claude Code",
-    _user_files,
+    lambda: Files(folder(VARIABLE, "") / ".claude.json", folder(VARIABLE, ".claude") / "settings.json"),
     # The settings that are not shared: paths of this machine do not belong into a repository.
     Files(Path(".mcp.json"), Path(".claude/settings.local.json")),
     {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "turn", "SessionEnd": "end"},

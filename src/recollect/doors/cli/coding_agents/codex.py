@@ -1,20 +1,15 @@
 """Codex: servers in config.toml, hooks in hooks.json beside it."""
 
-import os
 from pathlib import Path
 
-from recollect.doors.cli.coding_agents.agent import Agent, Files, group
+from recollect.doors.cli.coding_agents.agent import Agent, Files, folder, group
 
-
-def _user_files() -> Files:
-    folder = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    return Files(folder / "config.toml", folder / "hooks.json")
-
+VARIABLE = "CODEX_HOME"
 
 CODEX = Agent(
     "codex",
     "Codex",
-    _user_files,
+    lambda: Files(folder(VARIABLE, ".codex") / "config.toml", folder(VARIABLE, ".codex") / "hooks.json"),
     Files(Path(".codex/config.toml"), Path(".codex/hooks.json")),
     {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "turn"},
     group(10),

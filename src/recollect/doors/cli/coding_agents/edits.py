@@ -117,7 +117,8 @@ def installing(file: Path, entries: Sequence[Entry], known: Written | None, new_
             done.append(one)
     except Invalid as problem:
         raise Invalid(f"{file} is left as it is: {problem}") from problem
-    folders = known.folders if known is not None else tuple(map(str, _missing_folders(file)))
+    missing = tuple(str(folder) for folder in reversed(file.parents) if not folder.exists())
+    folders = known.folders if known is not None else missing
     return Change(file, before, text, Written(str(file), is_new, folders, tuple(done)))
 
 
@@ -158,10 +159,6 @@ def _read(file: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
         raise Misconfigured(f"{file} cannot be read: {reason}") from problem
-
-
-def _missing_folders(file: Path) -> list[Path]:
-    return [folder for folder in reversed(file.parents) if not folder.exists()]
 
 
 def _is_toml(file: Path) -> bool:

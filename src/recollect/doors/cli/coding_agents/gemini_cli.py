@@ -1,16 +1,10 @@
 """Gemini CLI: servers and hooks in one settings.json, which may have comments."""
 
 from pathlib import Path
-from typing import Any
 
-from recollect.doors.cli.coding_agents.agent import Agent, Files, Kind
+from recollect.doors.cli.coding_agents.agent import Agent, Files
 
 MILLISECONDS = 10_000
-
-
-def _handler(_: str, command: str, kind: Kind) -> Any:
-    named = {"name": f"recollect-{kind}", "type": "command", "command": command, "timeout": MILLISECONDS}
-    return {"hooks": [named]}
 
 
 GEMINI_CLI = Agent(
@@ -19,7 +13,9 @@ GEMINI_CLI = Agent(
     lambda: Files(Path.home() / ".gemini" / "settings.json", Path.home() / ".gemini" / "settings.json"),
     Files(Path(".gemini/settings.json"), Path(".gemini/settings.json")),
     {"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"},
-    _handler,
+    lambda _, command, kind: {
+        "hooks": [{"name": f"recollect-{kind}", "type": "command", "command": command, "timeout": MILLISECONDS}]
+    },
     lambda url, headers: {"httpUrl": url} | ({"headers": dict(headers)} if headers else {}),
     after="Start a new session of Gemini CLI.",
 )

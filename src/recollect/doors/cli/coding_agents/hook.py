@@ -16,9 +16,6 @@ from typing import Any
 LOG = "hooks.log"
 LOG_BYTES = 256 * 1024
 BACKGROUND = "recollect.doors.cli.coding_agents.background"
-# Of the agent's environment, this could lead to another memory than the installed one.
-DATABASE = "RECOLLECT_DATABASE_"
-
 # How long an agent waits at most, by what it waits for. A background process needs a few seconds to start.
 SECONDS = {"start": 2.0, "prompt": 1.5, "answer": 1.0, "turn": 2.0, "end": 1.0}
 # When even that is not kept, as on a disk that hangs.
@@ -52,7 +49,7 @@ def main() -> None:
     # Cursor runs the hooks of Claude Code, too, and has its own.
     if hook["agent"] != "claude-code" or "cursor_version" not in given:
         context = Event(hook, name, kind, given).handle()
-    print(json.dumps(_output(hook["agent"], kind, given, context)))
+    print(json.dumps(output(hook["agent"], kind, given, context)))
 
 
 class Event:
@@ -69,7 +66,7 @@ class Event:
         self._where = {
             "agent": hook["agent"],
             "session_id": session[:200],
-            "project": _project(str(given.get("cwd") or roots[0])),
+            "project": project_of(str(given.get("cwd") or roots[0])),
             "user_id": hook["user"],
         }
         safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in session)
@@ -82,7 +79,7 @@ class Event:
         return context
 
     def _start(self) -> str | None:
-        _forget_old(f"{self._name}/sessions")
+        forget_old(f"{self._name}/sessions")
         self._deliver()
         source = self._given.get("source")
         if source == "resume":
@@ -112,7 +109,7 @@ class Event:
         said = given.get("last_assistant_message") or given.get("prompt_response") or session.get("answer")
         asked = session.get("prompt")
         if not said or ("key" not in session and not given.get("prompt")):
-            found = _transcript(given.get("transcript_path"))
+            found = last_said(given.get("transcript_path"))
             said = said or found.get("assistant")
             asked = asked or ("key" not in session and found.get("user")) or None
         session["prompt"] = asked or ("key" not in session and given.get("prompt")) or None
@@ -234,7 +231,7 @@ class Memory:
             os.utime(stamp)
             subprocess.Popen(
                 [self._hook["python"], "-I", "-m", BACKGROUND, self._hook["socket"], str(self._hook["idle_seconds"])],
-                env={name: value for name, value in os.environ.items() if not name.startswith(DATABASE)}
+                env={name: value for name, value in os.environ.items() if not is_setting(name)}
                 | self._hook["settings"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -256,7 +253,12 @@ class Memory:
             return refusal.code, refusal.read()
 
 
-def _output(agent: str, kind: str, given: dict[str, Any], context: str | None) -> dict[str, Any]:
+def is_setting(name: str) -> bool:
+    """Whether a variable of the agent's environment could lead to another memory than the installed one."""
+    return name.startswith("RECOLLECT_") and not name.endswith("_API_KEY")
+
+
+def output(agent: str, kind: str, given: dict[str, Any], context: str | None) -> dict[str, Any]:
     """What the agent reads on standard output: an object, even if it has nothing to say."""
     if agent == "cursor":
         going_on: dict[str, Any] = {"continue": True} if kind == "prompt" else {}
@@ -266,7 +268,7 @@ def _output(agent: str, kind: str, given: dict[str, Any], context: str | None) -
     return {"hookSpecificOutput": {"hookEventName": given["hook_event_name"], "additionalContext": context}}
 
 
-def _project(folder: str) -> str:
+def project_of(folder: str) -> str:
     """The repository that a folder is in, or else the folder."""
     place = folder
     while not os.path.exists(os.path.join(place, ".git")):
@@ -276,7 +278,7 @@ def _project(folder: str) -> str:
     return place
 
 
-def _transcript(path: str | None) -> dict[str, str]:
+def last_said(path: str | None) -> dict[str, str]:
     """The last prompt and answer in a transcript of Claude Code; older versions send no text with the event."""
     if not path or not os.path.exists(path):
         return {}
@@ -296,7 +298,7 @@ def _transcript(path: str | None) -> dict[str, str]:
     return said
 
 
-def _forget_old(folder: str) -> None:
+def forget_old(folder: str) -> None:
     """What is left of sessions that never ended."""
     for file in os.listdir(folder) if os.path.isdir(folder) else ():
         path = os.path.join(folder, file)

@@ -8,7 +8,9 @@ from typing import Any
 
 from recollect.errors import Invalid
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.S)
+_SPACE = re.compile(r"\s*")
+# How comments begin, and how they end.
+_COMMENTS = {"//": "\n", "/*": "*/"}
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null')
 _USUAL_INDENT = "  "
 
@@ -97,8 +99,15 @@ def _part(text: str, start: int, *, is_member: bool) -> Part:
 
 
 def _space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return place if found is None else found.end()
+    """Where white space and comments are over."""
+    while True:
+        found = _SPACE.match(text, place)
+        place = place if found is None else found.end()
+        closing = _COMMENTS.get(text[place : place + 2])
+        if closing is None:
+            return place
+        end = text.find(closing, place + 2)
+        place = len(text) if end < 0 else end + len(closing)
 
 
 def _fault(text: str, place: int) -> Invalid:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from recollect.doors.cli.coding_agents.edits import Written
+from recollect.doors.cli.coding_agents.hook import LOG
+
+LOG_LINES = 5
+"""Of failures that are worth a look."""
 
 IDLE_SECONDS = 30 * 60
 """How long the background process stays without a question: an agent may work alone for a while."""
@@ -83,3 +88,20 @@ def remove(place: Path) -> None:
     shutil.rmtree(place)
     with suppress(OSError):
         place.parent.rmdir()
+
+
+def process(hook: Hook) -> str:
+    """Whether the background process runs, in words."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        os.chdir(home())  # the path of a socket may have a hundred characters
+        connection.connect(hook.socket)
+        return f"running, with the process id {Path(hook.socket).with_suffix('.lock').read_text()}"
+    return "not running; the next prompt starts it"
+
+
+def failures(place: Path) -> list[str]:
+    """The last lines of the log that are about an installation."""
+    with suppress(FileNotFoundError):
+        lines = (home() / LOG).read_text(errors="replace").splitlines()
+        return [line for line in lines if f" {place.name} " in line][-LOG_LINES:]
+    return []
