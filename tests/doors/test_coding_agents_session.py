@@ -17,7 +17,10 @@ from tests.commands import recollect
 from tests.rest_servers import listening
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("pooling", ["session"], indirect=True),
+    pytest.mark.embedded("hooks of a database elsewhere ask a server"),
+]
 
 FACTS = {
     "claude-code": ("We deploy the shop with make ship, never from main.", "How do we deploy the shop?", "make ship"),

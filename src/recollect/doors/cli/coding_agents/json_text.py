@@ -133,7 +133,7 @@ def put(text: str, path: Sequence[str], value: Any, *, is_item: bool = False) ->
         part_text = _nested(path[depth + 1 :], value, is_item)
         return (*_inserted(text, node, path[depth], part_text), depth)
     if not is_item:
-        raise Invalid(f"it already has {'.'.join(path)}")
+        raise Invalid(f"it already has {'.'.join(path)}, which is not known to be ours: remove that first")
     _require(node, list, path)
     return (*_inserted(text, node, None, value), depth)
 

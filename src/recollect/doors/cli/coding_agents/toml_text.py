@@ -26,7 +26,7 @@ def put(text: str, path: Sequence[str], table: Mapping[str, Any]) -> tuple[str, 
     lines = [BEGIN, f"[{'.'.join(path)}]", *(f"{name} = {_value(value)}" for name, value in table.items()), END]
     before = parse(text)
     if _at(before, path) is not None:
-        raise Invalid(f"it already has {'.'.join(path)}")
+        raise Invalid(f"it already has {'.'.join(path)}, which is not known to be ours: remove that first")
     gap = "" if not text else newline if text.endswith("\n") else 2 * newline
     inserted = gap + newline.join(lines) + newline
     after = parse(text + inserted)
