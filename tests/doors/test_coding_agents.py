@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.doors.cli.coding_agents import json_text
-from tests.commands import recollect
+from tests.commands import RECOLLECT, recollect
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini-cli")
 
@@ -214,6 +216,19 @@ def test_nothing_is_written_without_a_terminal_or_a_yes(home: Path) -> None:
     assert after != before
     assert "add --yes" in refused("uninstall", "claude-code")
     assert files(home) == after
+
+
+@pytest.mark.parametrize(("answer", "is_connected"), [("y", True), ("n", False)])
+def test_a_terminal_is_asked(home: Path, answer: str, is_connected: bool) -> None:
+    terminal, end = pty.openpty()
+    os.write(terminal, f"{answer}\n".encode())
+    with os.fdopen(end) as given:
+        done = subprocess.run([str(RECOLLECT), "install", "cursor"], stdin=given, capture_output=True, text=True)
+    os.close(terminal)
+    assert done.returncode == 0, done.stderr
+    assert '+    "recollect": {' in done.stdout
+    assert "Connect Cursor to the memory? [y/N]" in done.stderr
+    assert bool(files(home)) == is_connected
 
 
 @pytest.mark.parametrize("agent", AGENTS)

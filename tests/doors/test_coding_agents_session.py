@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from recollect import tasks
 from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.coding_agent import HOOKS, FakeAgent
@@ -129,11 +130,36 @@ async def test_a_turn_waits_on_disk_until_the_memory_is_there(home: Path, engine
     assert list((state(home) / "claude-code/turns").iterdir()) == []
 
 
+async def test_a_turn_with_two_hooks_is_stored_once(
+    home: Path, engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(home, "claude-code")
+    one = agent(home, "claude-code", "one")
+    monkeypatch.chdir(one.project)
+    assert recollect("install", "claude-code", "--yes", "--project", env=dict(os.environ)).returncode == 0
+    settings = json.loads((one.project / ".claude/settings.local.json").read_text())
+    started_at_first = one.start()
+    started(home)
+    for event, fields in (
+        ("UserPromptSubmit", {"prompt": "The logo is blue."}),
+        ("Stop", {"last_assistant_message": "It is blue now."}),
+        ("UserPromptSubmit", {"prompt": "Never mind.", "agent_id": "a subagent"}),
+        ("UserPromptSubmit", {"prompt": "The logo is green."}),
+        ("SessionEnd", {"reason": "exit"}),
+    ):
+        one.fire(event, fields)
+        (of_project,) = [handler["command"] for group in settings["hooks"][event] for handler in group["hooks"]]
+        one.run(
+            of_project, json.dumps({"hook_event_name": event, "session_id": "one", "cwd": str(one.project)} | fields)
+        )
+    stored = await engine.conversations.messages(namespace, "claude-code:one", 100)
+    assert [message.content for message in stored] == ["The logo is blue.", "It is blue now.", "The logo is green."]
+    assert (started_at_first, list((state(home) / "sessions").iterdir())) == ("", [])
+
+
 async def test_hooks_can_ask_a_server(home: Path, engine: Engine, namespace: str) -> None:
     key = await engine.access.create_key(namespace)
     async with listening(engine) as url:
-        from recollect import tasks
-
         await tasks.in_thread(install, home, "gemini-cli", "--url", url, "--key", key.secret)
         one = agent(home, "gemini-cli", "one")
         await tasks.in_thread(one.prompt, "Releases are tagged on Thursdays.")
@@ -193,7 +219,7 @@ def test_what_the_hooks_keep_is_for_their_user_alone(home: Path) -> None:
     one.prompt("Something private.")
     started(home)
     (socket,) = state(home).glob("*.sock")
-    modes = {oct(path.stat().st_mode)[-3:] for path in [socket, *(state(home) / "claude-code").rglob("*.json")]}
+    modes = {oct(path.stat().st_mode)[-3:] for path in [socket, *state(home).rglob("*.json")]}
     assert modes == {"600"}
     assert oct(state(home).stat().st_mode)[-3:] == "700"
     one.end()

@@ -46,8 +46,9 @@ def main() -> None:
     with open(f"{name}/record.json") as file:
         hook = json.load(file)["hook"]
     context = None
-    # Cursor runs the hooks of Claude Code, too, and has its own.
-    if hook["agent"] != "claude-code" or "cursor_version" not in given:
+    # Cursor runs the hooks of Claude Code, too, and has its own. What agents say to each other is no prompt of a user.
+    is_foreign = hook["agent"] == "claude-code" and "cursor_version" in given
+    if not is_foreign and not given.get("agent_id"):
         context = Event(hook, name, kind, given).handle()
     print(json.dumps(output(hook["agent"], kind, given, context)))
 
@@ -70,7 +71,8 @@ class Event:
             "user_id": hook["user"],
         }
         safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in session)
-        self._file = f"{name}/sessions/{safe[:150]}.json"
+        # One for all scopes: where an agent is installed for its user and for a project, a turn has two hooks.
+        self._file = f"sessions/{hook['agent']}-{safe[:150]}.json"
         self._session: dict[str, Any] = _read(self._file)
 
     def handle(self) -> str | None:
@@ -79,7 +81,7 @@ class Event:
         return context
 
     def _start(self) -> str | None:
-        forget_old(f"{self._name}/sessions")
+        forget_old("sessions")
         self._deliver()
         source = self._given.get("source")
         if source == "resume":
@@ -90,12 +92,13 @@ class Event:
 
     def _prompt(self) -> str | None:
         prompt, now = self._given.get("prompt") or "", time.time()
-        is_twin = self._session.get("prompt") == prompt and now - self._session["at"] < SAME_PROMPT_SECONDS
-        if not is_twin:
-            if self._session.get("prompt"):
+        is_waiting = "prompt" in self._session and not self._session["answered"]
+        is_same = is_waiting and self._session["prompt"] == prompt and now - self._session["at"] < SAME_PROMPT_SECONDS
+        if not is_same:
+            if is_waiting:
                 self._keep_turn()  # it was interrupted: no answer will come
-            self._session |= {"key": self._turn_id() or str(time.time_ns()), "prompt": prompt, "at": now}
-            self._session.pop("answer", None)
+            key = self._turn_id() or str(time.time_ns())
+            self._session |= {"key": key, "prompt": prompt, "at": now, "answer": None, "answered": False}
             _write(self._file, self._session)
         self._deliver()
         return self._context({"prompt": prompt, "shown": self._session.get("shown", [])})
@@ -107,19 +110,17 @@ class Event:
     def _turn(self) -> None:
         given, session = self._given, self._session
         said = given.get("last_assistant_message") or given.get("prompt_response") or session.get("answer")
-        asked = session.get("prompt")
-        if not said or ("key" not in session and not given.get("prompt")):
+        if not said or "prompt" not in session:
             found = last_said(given.get("transcript_path"))
             said = said or found.get("assistant")
-            asked = asked or ("key" not in session and found.get("user")) or None
-        session["prompt"] = asked or ("key" not in session and given.get("prompt")) or None
-        session["answer"] = said
+            session.setdefault("prompt", given.get("prompt") or found.get("user"))
+        session |= {"answer": said, "answered": True}
         self._keep_turn()
         _write(self._file, session)
         self._deliver()
 
     def _end(self) -> None:
-        if self._session.get("prompt"):
+        if self._session.get("prompt") and not self._session["answered"]:
             self._keep_turn()
         if os.path.exists(self._file):
             os.unlink(self._file)
@@ -143,7 +144,7 @@ class Event:
     def _keep_turn(self) -> None:
         """On disk before it is sent: a turn is not lost because the background process is only starting."""
         session = self._session
-        prompt, answer = session.pop("prompt", None), session.pop("answer", None)
+        prompt, answer = session.get("prompt"), session.get("answer")
         times = {"answered_at": _moment(time.time())} if answer else {}
         if prompt and "at" in session:
             times["prompted_at"] = _moment(session["at"])
@@ -184,7 +185,7 @@ class Memory:
             found: dict[str, Any] = read
             return found
         said = f"{status}: {str(read.get('detail', ''))[:300]}"
-        raise Refused(said) if status in (400, 413, 422) else Failure(said)
+        raise Refused(said) if status in (400, 409, 413, 422) else Failure(said)
 
     def _left(self) -> float:
         left = self._until - time.monotonic()
