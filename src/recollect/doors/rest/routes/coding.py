@@ -69,7 +69,7 @@ class TurnAnswer(BaseModel):
 
 
 @router.post("/context")
-async def get_context(request: Request, body: ContextRequest) -> ContextAnswer:
+async def coding_context(request: Request, body: ContextRequest) -> ContextAnswer:
     """Get what a coding agent should know for a prompt, or at the start of a session.
 
     A prompt that is trivial, such as "ok" or "run the tests", gets nothing; others get what is relevant enough.
@@ -84,7 +84,7 @@ async def get_context(request: Request, body: ContextRequest) -> ContextAnswer:
 
 
 @router.post("/turns")
-async def add_turn(request: Request, body: TurnRequest) -> TurnAnswer:
+async def add_coding_turn(request: Request, body: TurnRequest) -> TurnAnswer:
     """Store a prompt and its answer, once however often they are sent; the first turn creates the session."""
     caller, place = calling(request), body.place()
     spoken = Spoken(body.key, body.prompt, body.answer, body.prompted_at, body.answered_at)
