@@ -274,3 +274,11 @@ def test_the_check_says_whether_an_agent_is_connected(home: Path) -> None:
     (home / ".cursor/mcp.json").write_text("{}")
     done = recollect("install", "cursor", "--check", env=dict(os.environ))
     assert (done.returncode, "lacks what was written there" in done.stdout) == (1, True)
+
+
+def test_a_damaged_record_is_a_sentence(home: Path) -> None:
+    run("install", "cursor", "--yes")
+    (record,) = home.rglob("record.json")
+    for text in ("{", '{"hook": {}, "files": []}', "[]"):
+        record.write_text(text)
+        assert "is damaged: delete it" in refused("uninstall", "cursor", "--yes")

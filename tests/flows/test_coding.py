@@ -110,11 +110,11 @@ async def test_an_instruction_in_a_memory_stays_between_the_quotes(engine: Engin
 
 async def test_a_long_memory_is_cut_and_the_whole_keeps_its_limit(engine: Engine, namespace: str) -> None:
     for number in range(8):
-        text = f"Deploy step {number} of the shop: " + "check the logs of the server again and again, " * 60
+        text = f"Deploy step {number} of the shop: " + ("check the logs of the server, " + 50 * " ") * 60
         await said(engine, namespace, replace(HERE, session_id=f"s{number}"), text)
     context = await engine.coding.at_start(namespace, LATER)
     assert "[…]" in (context.text or "")
-    assert len((context.text or "").split()) < 1500
+    assert 4000 < len(context.text or "") < 10_000
 
 
 @pytest.mark.parametrize(

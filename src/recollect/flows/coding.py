@@ -32,6 +32,7 @@ MAX_SHOWN = 500
 
 _TOP_K = 8
 _TEXT_TOKENS = 300
+_CHARACTERS_PER_TOKEN = 6
 # A prompt may be a pasted file: its beginning says what it is about, and the model reads no more than that.
 _QUESTION_CHARACTERS = 2_000
 
@@ -209,7 +210,7 @@ def _context(records: Collection[_Record], budget: int, degraded: str | None = N
     """The records that fit; one that does not, or that says nothing by itself, is passed over."""
     kept: list[_Record] = []
     for record in records:
-        size = estimate_tokens(" ".join(record.shown().values()))
+        size = _tokens(" ".join(record.shown().values()))
         if size <= budget and not is_trivial(record.text):
             kept.append(record)
             budget -= size
@@ -219,7 +220,12 @@ def _context(records: Collection[_Record], budget: int, degraded: str | None = N
     return Context(text, tuple(record.id for record in kept), degraded=degraded)
 
 
+def _tokens(text: str) -> int:
+    """About how many tokens a text takes; white space, which an estimate of words passes over, counts too."""
+    return max(estimate_tokens(text), len(text) // _CHARACTERS_PER_TOKEN)
+
+
 def _cut(text: str) -> str:
     """The beginning of a long text, with a sign that says so."""
-    tokens = estimate_tokens(text)
+    tokens = _tokens(text)
     return text if tokens <= _TEXT_TOKENS else text[: len(text) * _TEXT_TOKENS // tokens] + " […]"

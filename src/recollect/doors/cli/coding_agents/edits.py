@@ -82,27 +82,32 @@ class Change:
 
     def write(self, *, is_secret: bool = False) -> None:
         """Replace the file at once, keeping its mode; what others wrote since it was planned is not overwritten."""
-        if not self.is_change:
-            return
         target = Path(os.path.realpath(self.file))  # a link stays a link
         if _read(target) != self.before:
             raise Conflict(f"{self.file} has changed meanwhile: run the command again")
-        if self.after is None:
-            target.unlink()
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
-        part = target.with_name(f"{target.name}.recollect-{os.getpid()}")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with open(descriptor, "w", newline="") as file:  # noqa: PTH123  a descriptor
-                file.write(self.after)
-                file.flush()
-                os.fsync(file.fileno())
-            part.chmod(0o600 if is_secret else mode)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+            if self.after is None:
+                target.unlink(missing_ok=True)
+            elif self.is_change:
+                _replace(target, self.after, is_secret)
+        except OSError as problem:
+            raise Misconfigured(f"{self.file} cannot be written: {problem.strerror}") from problem
+
+
+def _replace(target: Path, text: str, is_secret: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
+    part = target.with_name(f"{target.name}.recollect-{os.getpid()}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", newline="", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(0o600 if is_secret else mode)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def installing(file: Path, entries: Sequence[Entry], known: Written | None, new_file: str = "") -> Change:

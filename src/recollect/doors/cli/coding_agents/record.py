@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from recollect.doors.cli.coding_agents.edits import Written
 from recollect.doors.cli.coding_agents.hook import LOG
+from recollect.errors import Misconfigured
 
 LOG_LINES = 5
 """Of failures that are worth a look."""
@@ -60,9 +61,11 @@ class Record:
         """None if nothing is installed there."""
         try:
             read: dict[str, Any] = json.loads((place / "record.json").read_text())
+            return cls(Hook(**read["hook"]), tuple(map(Written.of, read["files"])))
         except FileNotFoundError:
             return None
-        return cls(Hook(**read["hook"]), tuple(map(Written.of, read["files"])))
+        except (ValueError, KeyError, TypeError) as problem:
+            raise Misconfigured(f"{place / 'record.json'} is damaged: delete it, and install again") from problem
 
     def of(self, file: Path) -> Written | None:
         """What was put into a file."""
@@ -73,7 +76,7 @@ class Record:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         place.parent.chmod(0o700)
         part = place / "record.json.new"
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(asdict(self), file, indent=2)
         part.replace(place / "record.json")
 
