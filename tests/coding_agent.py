@@ -54,9 +54,8 @@ class FakeAgent:
             self.fire("Stop", {"last_assistant_message": text, "stop_hook_active": False} | self._turn())
 
     def end(self) -> None:
-        """The user leaves; Codex does not tell its hooks."""
-        if self.name != "codex":
-            self.fire("sessionEnd" if self.name == "cursor" else "SessionEnd", {"reason": "exit"})
+        """The user leaves."""
+        self.fire("sessionEnd" if self.name == "cursor" else "SessionEnd", {"reason": "exit"})
 
     def fire(self, event: str, fields: dict[str, Any]) -> list[Any]:
         """Run the commands of an event; none may fail, and each prints one JSON object."""

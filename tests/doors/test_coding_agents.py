@@ -132,7 +132,9 @@ def test_each_agent_gets_its_server_and_its_hooks(home: Path) -> None:
     claude = says(home, ".claude/settings.json")
     assert [len(claude["hooks"][event]) for event in ("SessionStart", "UserPromptSubmit", "Stop")] == [1, 1, 2]
     assert claude["permissions"] == {"allow": ["Bash(ls:*)"]}
-    assert set(says(home, ".codex/hooks.json")["hooks"]) == {"SessionStart", "UserPromptSubmit", "Stop"}
+    codex = says(home, ".codex/hooks.json")["hooks"]
+    assert list(codex) == ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
+    assert [groups[0]["hooks"][0]["timeout"] for groups in codex.values()] == [10, 10, 10, 3]
     cursor = says(home, ".cursor/hooks.json")
     assert cursor["version"] == 1
     assert {"sessionStart", "beforeSubmitPrompt", "afterAgentResponse", "stop"} <= set(cursor["hooks"])

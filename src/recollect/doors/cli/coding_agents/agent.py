@@ -9,6 +9,10 @@ from typing import Any, Literal
 SERVER = "recollect"
 """The name of the MCP server in the agent's configuration."""
 
+# The hook gives up long before; Codex takes no more for the end of a session.
+SECONDS = 10
+END_SECONDS = 3
+
 Kind = Literal["start", "prompt", "answer", "turn", "end"]
 
 
@@ -53,6 +57,7 @@ def folder(variable: str, usual: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / usual)
 
 
-def group(seconds: int) -> Callable[[str, str, Kind], Any]:
+def group(_: str, command: str, kind: Kind) -> Any:
     """A handler as Claude Code has it, and Codex after it: a group of one command."""
-    return lambda _, command, __: {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+    seconds = END_SECONDS if kind == "end" else SECONDS
+    return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}

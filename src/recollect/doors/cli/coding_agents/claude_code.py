@@ -13,7 +13,7 @@ CLAUDE_CODE = Agent(
     # The settings that are not shared: paths of this machine do not belong into a repository.
     Files(Path(".mcp.json"), Path(".claude/settings.local.json")),
     {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "turn", "SessionEnd": "end"},
-    group(10),
+    group,
     lambda url, headers: {"type": "http", "url": url} | ({"headers": dict(headers)} if headers else {}),
     after="Start a new session of Claude Code.",
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from recollect.doors.cli.coding_agents.agent import Agent, Files
+from recollect.doors.cli.coding_agents.agent import SECONDS, Agent, Files
 
 CURSOR = Agent(
     "cursor",
@@ -16,7 +16,7 @@ CURSOR = Agent(
         "stop": "turn",
         "sessionEnd": "end",
     },
-    lambda _, command, __: {"command": command, "timeout": 10},
+    lambda _, command, __: {"command": command, "timeout": SECONDS},
     lambda url, headers: {"url": url} | ({"headers": dict(headers)} if headers else {}),
     new_hooks_file='{\n  "version": 1\n}\n',
     after="Open a new chat in Cursor.",

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from recollect.doors.cli.coding_agents.agent import Agent, Files
-
-MILLISECONDS = 10_000
-
+from recollect.doors.cli.coding_agents.agent import SECONDS, Agent, Files
 
 GEMINI_CLI = Agent(
     "gemini-cli",
@@ -14,7 +11,7 @@ GEMINI_CLI = Agent(
     Files(Path(".gemini/settings.json"), Path(".gemini/settings.json")),
     {"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"},
     lambda _, command, kind: {
-        "hooks": [{"name": f"recollect-{kind}", "type": "command", "command": command, "timeout": MILLISECONDS}]
+        "hooks": [{"name": f"recollect-{kind}", "type": "command", "command": command, "timeout": 1000 * SECONDS}]
     },
     lambda url, headers: {"httpUrl": url} | ({"headers": dict(headers)} if headers else {}),
     after="Start a new session of Gemini CLI.",

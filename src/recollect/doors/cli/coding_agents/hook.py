@@ -106,6 +106,9 @@ class Event:
     def _answer(self) -> None:
         self._session["answer"] = self._given.get("text")
         _write(self._file, self._session)
+        if self._session.get("answered"):  # the agent told the end of the turn first
+            self._keep_turn()
+            self._deliver()
 
     def _turn(self) -> None:
         given, session = self._given, self._session
