@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect.doors.cli.coding_agents import json_text
+from recollect.doors.cli.coding_agents.edits import MARK
 from tests.commands import RECOLLECT, recollect
 
 AGENTS = ("claude-code", "codex", "cursor", "gemini-cli")
@@ -93,6 +96,38 @@ def refused(*arguments: str) -> str:
 def says(home: Path, name: str) -> Any:
     text = (home / name).read_text()
     return tomllib.loads(text) if name.endswith(".toml") else json_text.parse(text).value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    document=st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES),
+    held=st.none() | st.dictionaries(st.sampled_from(["other", "Stop"]), st.lists(VALUES, max_size=2)),
+    indent=st.sampled_from([None, 0, 2, "\t"]),
+    is_item=st.booleans(),
+)
+def test_what_is_put_into_any_json_can_be_taken_out(
+    document: dict[str, Any], held: dict[str, Any] | None, indent: int | str | None, is_item: bool
+) -> None:
+    before = document | ({} if held is None else {"hooks": held})
+    path, value = ("hooks", "Stop" if is_item else "recollect"), {"command": MARK}
+    text = json.dumps(before, indent=indent)
+    after, edit, existing = json_text.put(text, path, value, is_item=is_item)
+    assert after.replace(edit.inserted, edit.replaced, 1) == text
+    holder = json_text.parse(after).value["hooks"]
+    assert holder["Stop"][0] == value if is_item else holder["recollect"] == value
+
+    def is_ours(part: json_text.Part) -> bool:
+        return bool(part.node.value == value)
+
+    for rewritten in (after, json.dumps(json_text.parse(after).value, indent=1)):
+        left = json_text.remove(rewritten, path if is_item else path[:-1], is_ours, existing)
+        assert json_text.parse(left).value == before
 
 
 @pytest.mark.parametrize("agent", AGENTS)

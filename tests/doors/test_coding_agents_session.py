@@ -123,10 +123,18 @@ async def test_a_turn_waits_on_disk_until_the_memory_is_there(home: Path, engine
     ]
     (one.project / "transcript.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     one.fire("Stop", {})
+    # And a session of which the prompts were not seen.
+    two = agent(home, "claude-code", "two")
+    two.fire("Stop", {})
+    lines += [{"type": "user", "message": {"content": [{"type": "text", "text": "And ruff."}]}}, {"type": "summary"}]
+    (one.project / "transcript.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    two.fire("Stop", {"last_assistant_message": "Noted: ruff."})
     started(home)
-    agent(home, "claude-code", "two").start()
-    stored = await engine.conversations.messages(namespace, "claude-code:one", 100)
-    assert [message.content for message in stored] == ["The build needs Python 3.14.", "Noted: Python 3.14."]
+    agent(home, "claude-code", "three").start()
+    said = ["The build needs Python 3.14.", "Noted: Python 3.14."]
+    for session, expected in (("one", said), ("two", [*said, "And ruff.", "Noted: ruff."])):
+        stored = await engine.conversations.messages(namespace, f"claude-code:{session}", 100)
+        assert [message.content for message in stored] == expected
     assert list((state(home) / "claude-code/turns").iterdir()) == []
 
 

@@ -113,10 +113,11 @@ class Event:
     def _turn(self) -> None:
         given, session = self._given, self._session
         said = given.get("last_assistant_message") or given.get("prompt_response") or session.get("answer")
-        if not said or "prompt" not in session:
+        if not said or "key" not in session:
             found = last_said(given.get("transcript_path"))
             said = said or found.get("assistant")
-            session.setdefault("prompt", given.get("prompt") or found.get("user"))
+            if "key" not in session:
+                session["prompt"] = given.get("prompt") or found.get("user")
         session |= {"answer": said, "answered": True}
         self._keep_turn()
         _write(self._file, session)
@@ -156,16 +157,20 @@ class Event:
             _write(f"{self._name}/turns/{time.time_ns()}-{os.getpid()}.json", self._where | turn | times)
 
     def _deliver(self) -> None:
-        """Send the turns that wait, oldest first; the memory stores each once."""
+        """Best effort: send the turns that wait, oldest first; the memory stores each once. The rest go on waiting."""
         folder = f"{self._name}/turns"
         for file in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if turn := _read(f"{folder}/{file}"):
+            # Others are being written.
+            if file.endswith(".json") and (turn := _read(f"{folder}/{file}")):
                 try:
                     self._memory.ask("/coding/turns", turn)
                 except Refused as problem:
                     _log(f"{self._name} {self._kind}: a turn is not stored: {problem}")
-            if os.path.exists(f"{folder}/{file}"):
-                os.unlink(f"{folder}/{file}")
+                except (Failure, OSError) as problem:
+                    _log(f"{self._name} {self._kind}: turns wait to be stored: {problem}")
+                    return
+                if os.path.exists(f"{folder}/{file}"):
+                    os.unlink(f"{folder}/{file}")
 
 
 class Refused(Exception):
