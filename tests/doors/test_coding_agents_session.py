@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.coding_agent import HOOKS, FakeAgent
 from tests.commands import recollect
+from tests.mcp_servers import serving
 from tests.rest_servers import listening
 from tests.waiting import wait_until
 
@@ -176,6 +178,26 @@ async def test_hooks_can_ask_a_server(home: Path, engine: Engine, namespace: str
         known = await tasks.in_thread(agent(home, "gemini-cli", "two").prompt, "When are releases tagged?")
         assert "Thursdays" in known, one.stderr
     assert not list(state(home).glob("*.sock"))
+
+
+async def test_a_server_of_the_same_memory_answers_the_hooks(
+    home: Path, engine: Engine, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So there is no second process; a key of the namespace does not matter to who can read the data anyway."""
+    await engine.access.create_key(namespace)
+    with tempfile.TemporaryDirectory(prefix="rc-") as short, (tmp_path / "log").open("w") as log:
+        # The path of a socket may have a hundred characters.
+        monkeypatch.setenv("XDG_STATE_HOME", short)
+        assert recollect("install", "codex", "--yes", env=dict(os.environ)).returncode == 0
+        kept = Path(short, "recollect/coding-agents")
+        with serving(namespace, log):
+            wait_until(lambda: list(kept.glob("*.sock")), "the server answers hooks")
+            one = agent(home, "codex", "one")
+            one.prompt("The router is called otter.")
+            one.answer("Noted.")
+        assert list(kept.glob("*.sock")) + list(kept.glob("*.started")) == []
+    stored = await engine.conversations.messages(namespace, "codex:one", 100)
+    assert [message.content for message in stored] == ["The router is called otter.", "Noted."]
 
 
 @pytest.mark.parametrize("fault", ["a broken record", "no record", "no JSON", "no process", "another agent's event"])

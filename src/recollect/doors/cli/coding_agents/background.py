@@ -14,15 +14,21 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from recollect import logs, tasks
 from recollect import settings as environment
+from recollect.doors.cli.coding_agents.record import home, socket_name
 from recollect.doors.rest.app import routes_app
 from recollect.engine import Engine
 from recollect.errors import RecollectError
 from recollect.identifiers import uuid7
 from recollect.origin import acting
 from recollect.settings import Settings
+
+# Of a socket, in bytes, on any system.
+LONGEST_PATH = 100
 
 _log = logging.getLogger("recollect.hooks")
 
@@ -77,6 +83,33 @@ async def serve(settings: Settings, path: Path, idle_seconds: float) -> None:
     # The terminal that an agent ran in is closed: other agents may still ask.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     await server.serve(sockets=[listener])
+
+
+@asynccontextmanager
+async def answering_hooks(engine: Engine) -> AsyncIterator[None]:
+    """Answer the hooks of this user in a process that has the memory open anyway, unless another does."""
+    settings = engine.settings
+    path = home() / socket_name(settings, settings.namespace)
+    if settings.database_url is not None or not path.parent.is_dir() or len(os.fsencode(path)) > LONGEST_PATH:
+        yield
+        return
+    with _alone(path) as is_alone:
+        if not is_alone:
+            yield
+            return
+        app = _Admitting(routes_app(engine), settings.namespace)
+        config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False)
+        config.load()
+        state = ServerState()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_unix_server(
+            lambda: H11Protocol(config=config, server_state=state, app_state={}), sock=listening(path)
+        )
+        try:
+            yield
+        finally:
+            await tasks.in_thread(path.unlink, True)
+            server.close()
 
 
 def listening(path: Path) -> socket.socket:

@@ -4,7 +4,6 @@ import getpass
 import os
 import shlex
 import sys
-from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,10 +14,9 @@ from recollect import settings as environment
 from recollect.doors.cli.coding_agents import hook as hook_command
 from recollect.doors.cli.coding_agents.agent import SERVER, Agent
 from recollect.doors.cli.coding_agents.edits import Entry
-from recollect.doors.cli.coding_agents.record import Hook
+from recollect.doors.cli.coding_agents.record import Hook, socket_name
 from recollect.errors import Invalid
 from recollect.settings import PREFIX, Settings
-from recollect.storage.opening import place as where
 
 
 def hook_of(agent: Agent, user: str | None, namespace: str | None, url: str | None, key: str | None) -> Hook:
@@ -36,7 +34,6 @@ def hook_of(agent: Agent, user: str | None, namespace: str | None, url: str | No
             "Start `recollect serve`, and install with --url."
         )
     chosen = {} if url is not None else _settings(settings, namespace)
-    memory = f"{chosen.get(f'{PREFIX}NAMESPACE')} {where(settings)}"
     return Hook(
         agent.name,
         checks.identifier(user or getpass.getuser(), "user"),
@@ -45,7 +42,7 @@ def hook_of(agent: Agent, user: str | None, namespace: str | None, url: str | No
         key,
         sys.executable,
         chosen,
-        f"{sha256(memory.encode()).hexdigest()[:16]}.sock",
+        socket_name(settings, namespace or settings.namespace),
     )
 
 

@@ -14,6 +14,8 @@ from typing import Any, Self
 from recollect.doors.cli.coding_agents.edits import Written
 from recollect.doors.cli.coding_agents.hook import LOG
 from recollect.errors import Misconfigured
+from recollect.settings import Settings
+from recollect.storage.opening import place as where
 
 LOG_LINES = 5
 """Of failures that are worth a look."""
@@ -32,6 +34,12 @@ def folder(agent: str, project: Path | None) -> Path:
     """Of one installation."""
     mark = "" if project is None else f"-{sha256(str(project).encode()).hexdigest()[:8]}"
     return home() / f"{agent}{mark}"
+
+
+def socket_name(settings: Settings, namespace: str) -> str:
+    """Of the process that answers hooks for a namespace of a data directory."""
+    memory = f"{namespace} {where(settings)}"
+    return f"{sha256(memory.encode()).hexdigest()[:16]}.sock"
 
 
 @dataclass(frozen=True, slots=True)
