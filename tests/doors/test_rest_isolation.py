@@ -64,6 +64,7 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
+    await owner.ok("POST", "/coding/turns", AGENT | {"key": "1", "prompt": f"All about {WORD}"})
     store = (await owner.ok("POST", "/v1/memory_stores", {"name": WORD, "metadata": {"user_id": USER}}))["id"]
     path = f"/v1/memory_stores/{store}/memories"
     file = await owner.ok("POST", path, {"path": f"/{WORD}.md", "content": WORD})
@@ -85,6 +86,7 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert await stranger.ok("GET", "/changes") == {"changes": [], "next": 0}
         await check_short_term(stranger)
         await check_sessions(stranger, ids["message"])
+        await check_coding(stranger)
         await check_long_term(stranger, ids["memory"])
         assert WORD in (await owner.ok("POST", "/coding/context", AGENT | {"session_id": "another"}))["context"]
         await check_gateway(stranger, ids["key"])
