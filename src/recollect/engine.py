@@ -9,6 +9,7 @@ from recollect import tasks
 from recollect.errors import Misconfigured, Unavailable
 from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.coding import CodingMemory
 from recollect.flows.cognitive.cognition import Cognition
 from recollect.flows.cognitive.golden_test import GoldenTest
 from recollect.flows.cognitive.graph import GraphMemory
@@ -221,6 +222,15 @@ class Engine:
             store,
             Summarising(self.llm),
             WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
+        )
+        self.coding = CodingMemory(
+            self.database,
+            capabilities.sessions,
+            capabilities.log,
+            self.remember,
+            self.recall,
+            self.pinned,
+            self.memories,
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
         self.prune = Prune(self.database, capabilities, self._passage_writer)

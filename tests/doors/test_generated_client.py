@@ -80,6 +80,11 @@ async def test_a_generated_client_calls_every_operation(
         await use_memories(client, engine)
         await use_gateway(client)
         await use_stores(client)
+        where = {"agent": "an-agent", "session_id": "s", "project": "/home/ann/ferry", "user_id": "u"}
+        turn = {**where, "key": "1", "prompt": "The ferry leaves at nine."}
+        assert (await client.call("add_coding_turn", body=turn)).session_id == "an-agent:s"
+        known = await client.call("coding_context", body={**where, "session_id": "another"})
+        assert "nine" in known.context
         listed = await client.call("list_changes", since=1, limit=1)
         assert (listed.next_, listed.changes[0].number) == (2, 2)
         assert (await client.call("check_health")).status == "ok"

@@ -15,6 +15,7 @@ from tests.rest_servers import listening
 
 WORD = "zanzibar"
 SESSION, USER, CHAT = f"session-{WORD}", f"user-{WORD}", f"chat:{WORD}"
+AGENT = {"agent": "claude-code", "session_id": SESSION, "project": f"/home/{WORD}", "user_id": USER}
 SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
@@ -63,6 +64,7 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/add", {**identity, "session_id": CHAT, "messages": chat})
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
+    await owner.ok("POST", "/coding/turns", AGENT | {"key": "1", "prompt": f"All about {WORD}"})
     store = (await owner.ok("POST", "/v1/memory_stores", {"name": WORD, "metadata": {"user_id": USER}}))["id"]
     path = f"/v1/memory_stores/{store}/memories"
     file = await owner.ok("POST", path, {"path": f"/{WORD}.md", "content": WORD})
@@ -84,7 +86,9 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         assert await stranger.ok("GET", "/changes") == {"changes": [], "next": 0}
         await check_short_term(stranger)
         await check_sessions(stranger, ids["message"])
+        await check_coding(stranger)
         await check_long_term(stranger, ids["memory"])
+        assert WORD in (await owner.ok("POST", "/coding/context", AGENT | {"session_id": "another"}))["context"]
         await check_gateway(stranger, ids["key"])
         await check_stores(stranger, ids)
         await check_forgetting(stranger)
@@ -181,6 +185,16 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
     replacing = await stranger.ask("POST", "/ltm/memories", own | {"supersedes": [memory_id]})
     assert replacing.status_code == 404
     assert (await stranger.ok("POST", "/ltm/memories", own))["id"] != memory_id
+
+
+async def check_coding(stranger: Asked) -> None:
+    another = AGENT | {"session_id": "another"}
+    for body in (another, another | {"prompt": f"What about {WORD}?"}):
+        assert (await stranger.ok("POST", "/coding/context", body))["context"] is None
+    await stranger.ok("POST", "/coding/turns", AGENT | {"key": "1", "prompt": "mine"})
+    seen = await stranger.ok("GET", "/stm/{session_id}/messages", session_id=f"claude-code:{SESSION}")
+    assert [message["content"] for message in seen["messages"]] == ["mine"]
+    await stranger.ok("DELETE", "/stm/{session_id}", session_id=f"claude-code:{SESSION}")
 
 
 async def check_gateway(stranger: Asked, key_of_owner: str) -> None:

@@ -109,7 +109,7 @@ def test_of_two_servers_started_at_once_on_one_port_one_says_so(settings: Settin
             process.send_signal(signal.SIGINT)
     errors = [process.communicate(timeout=30)[1] for process in both]
     assert sum("Address already in use" in error for error in errors) == 1
-    assert not any("Traceback" in error for error in errors)
+    assert not any("Traceback" in error for error in errors), errors
 
 
 def test_answers_are_sent_at_once(settings: Settings) -> None:

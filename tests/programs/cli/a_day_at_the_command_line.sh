@@ -26,3 +26,7 @@ recollect golden accept "$query" 2> refused && exit 1
 recollect golden run 2> refused && exit 1
 recollect golden plot 2> refused && exit 1
 recollect golden remove "$query"
+recollect install codex --yes | grep -q "Codex is connected"
+recollect install codex --check
+recollect uninstall codex --yes
+test ! -e .codex

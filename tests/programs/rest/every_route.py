@@ -53,6 +53,11 @@ assert ask("GET", "/lineage/{name}", name=f"memory:{added['id']}")["text"] == "P
 assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
 assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
 assert ask("POST", "/recall", {"query": "When does the ferry leave?", "min_relevance": "default", "explain": True})
+where = {"agent": "an-agent", "session_id": "a-program", "project": "/home/ann/ferry", "user_id": "a-program"}
+assert (
+    ask("POST", "/coding/turns", {**where, "key": "1", "prompt": ferry["content"], "answer": "Noted."})["messages"] == 2
+)
+assert ask("POST", "/coding/context", {**where, "session_id": "another"})["context"]
 assert ask("GET", "/changes")["changes"]
 with client.stream("GET", "/changes", headers={"Accept": "text/event-stream"}) as events:
     assert next(events.iter_lines()).startswith("id: ")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from recollect import __version__
+from recollect.doors.cli.coding_commands import install, uninstall
 from recollect.doors.cli.memory_commands import memories, remember
 from recollect.doors.cli.recall_options import recall_options
 from recollect.doors.cli.watch_command import watch
@@ -116,6 +117,8 @@ def mcp(toolsets: str | None, describe: bool) -> None:
     command.describe(toolsets) if describe else command.run(toolsets)
 
 
+cli.add_command(install)
+cli.add_command(uninstall)
 cli.add_command(remember)
 
 

@@ -2,6 +2,7 @@
 
 from recollect.doors.rest.routes import (
     changes,
+    coding,
     gateway,
     health,
     lineage,
@@ -24,6 +25,7 @@ ROUTE_MODULES = (
     recall,
     gateway,
     users,
+    coding,
     changes,
     lineage,
     memory_stores,

@@ -13,6 +13,7 @@ import uvicorn
 from recollect import logs
 from recollect import settings as environment
 from recollect.doors import telemetry_export
+from recollect.doors.cli.coding_agents.background import answering_hooks
 from recollect.doors.cli.printing import echo
 from recollect.doors.cli.serving.workers import supervise
 from recollect.doors.loopback import is_loopback
@@ -61,7 +62,7 @@ async def _serve(
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        async with telemetry_export.exporting(engine, scraped=True), mcp.running():
+        async with telemetry_export.exporting(engine, scraped=True), mcp.running(), answering_hooks(engine):
             yield
 
     app = create_app(engine, mcp.routes, running, listener.getsockname()[0])

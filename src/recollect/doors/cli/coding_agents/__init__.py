@@ -1,0 +1,1 @@
+"""Hooks and MCP entries for coding agents: what is written where, and the command that the hooks run."""
