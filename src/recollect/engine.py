@@ -28,6 +28,8 @@ from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.lineage import Lineage
+from recollect.flows.long_term.clearing import MemoryClearing
+from recollect.flows.long_term.facts import Facts
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.named_items import NamedItems
@@ -187,6 +189,10 @@ class Engine:
             capabilities.changes,
             self._named_items,
             self.llm,
+        )
+        self.facts = Facts(self.memories, self.llm)
+        self.clearing = MemoryClearing(
+            self.database, capabilities.memories, capabilities.passages, self._passage_writer, capabilities.changes
         )
         self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(

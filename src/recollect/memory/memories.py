@@ -35,6 +35,7 @@ class _Sql(Queries, file="memories.sql"):
     last_version: Query
     hold: Query
     expired: Query
+    hold_scope: Query
     change: Query
     supersede: Query
     remove: Query
@@ -190,7 +191,8 @@ def slot_of(scope: MemoryScope, key: str | None) -> bytes | None:
 class Filter:
     """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain.
 
-    `as_of` asks for what was in force then, `valid_at` for what is true then in the world.
+    `where` is a JSON path that must hold for it. `as_of` asks for what was in force then, `valid_at` for what is true
+    then in the world.
     """
 
     categories: tuple[str, ...] | None = None
@@ -201,6 +203,7 @@ class Filter:
     pinned: bool | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +328,7 @@ class Memories:
             "key": chosen.key,
             "pinned": chosen.pinned,
             "valid_at": chosen.valid_at,
+            "where": chosen.where,
         }
         if chosen.as_of is None:
             rows = await db.all(_Sql.newest, **values)
@@ -410,6 +414,11 @@ class Memories:
     async def expired(self, db: Statements, limit: int) -> list[UUID]:
         """Expired memories that are still stored, locked."""
         return [row["id"] for row in await db.all(_Sql.expired, limit=limit)]
+
+    async def hold_scope(self, tx: Transaction, scope: MemoryScope, limit: int) -> list[UUID]:
+        """Lock some memories of a scope, superseded and expired ones included; None in the scope means anybody."""
+        ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "session_id": scope.session_id}
+        return [row["id"] for row in await tx.all(_Sql.hold_scope, **ids, limit=limit)]
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
         """Everything that happened to a memory, in order."""
