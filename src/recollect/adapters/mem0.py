@@ -13,8 +13,6 @@ from recollect.adapters.mem0_shapes import scope_of
 from recollect.errors import Invalid, RecollectError
 from recollect.settings import Settings
 
-# What these settings of mem0 say has no counterpart, or is the same here.
-_NEEDLESS = {"version"}
 _INSTRUCTIONS = ("custom_instructions", "custom_fact_extraction_prompt")
 
 Result = TypeVar("Result")
@@ -34,15 +32,9 @@ class _Configured:
     ) -> None:
         given = _given(config)
         server = given.pop("recollect", {})
-        said = [given.pop(name, None) for name in _INSTRUCTIONS]
         self.config = config
-        self.custom_instructions = next((each for each in said if each), None)
-        if unused := sorted(given.keys() - _NEEDLESS):
-            warnings.warn(
-                f"Recollect does not use these settings of mem0: {', '.join(unused)}. It has a store and an embedding "
-                "model of its own, and the language model that RECOLLECT_LLM names.",
-                stacklevel=2,
-            )
+        self.custom_instructions = next((each for each in map(given.get, _INSTRUCTIONS) if each), None)
+        _tell_unused(given.keys() - {"version", *_INSTRUCTIONS})
         self._connection = Connection(
             url or server.get("url"),
             key or server.get("key"),
@@ -293,6 +285,15 @@ class AsyncMemory(_Configured):
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         await tasks.in_thread(self.close)
+
+
+def _tell_unused(names: set[str]) -> None:
+    if names:
+        warnings.warn(
+            f"Recollect does not use these settings of mem0: {', '.join(sorted(names))}. It has a store and an "
+            "embedding model of its own, and the language model that RECOLLECT_LLM names.",
+            stacklevel=3,
+        )
 
 
 def _given(config: Any) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def add(
 ) -> Steps[dict[str, Any]]:
     """Store the facts in what was said, or each message."""
     if not scope:
-        raise Invalid("At least one of 'user_id', 'agent_id', or 'run_id' must be provided.")
+        raise Invalid("At least one of 'user_id', 'agent_id', or 'run_id' must be provided")
     if memory_type not in (None, PROCEDURAL):
         raise Invalid(f"Invalid 'memory_type'. Please pass {PROCEDURAL} to create procedural memories.")
     expires = shapes.expiry(expiration_date)
@@ -89,6 +89,11 @@ def add(
     added = yield Request("POST", "/ltm/memories/facts", json=body)
     if infer and added["method"] == "verbatim":
         warnings.warn(added["degraded"] or NO_MODEL, stacklevel=2)
+    return {"results": _added(added, infer)}
+
+
+def _added(added: Mapping[str, Any], infer: bool) -> list[dict[str, Any]]:
+    """What became of the messages, as mem0 tells it."""
     results = []
     for memory in added["results"]:
         item, event = shapes.memory_item(memory), _EVENTS.get(memory["outcome"], "NONE")
@@ -96,14 +101,14 @@ def add(
         # What is known already is no result of mem0's extraction, but one of storing messages.
         if not infer or event != "NONE":
             results.append({"id": item["id"], "memory": item["memory"], "event": event, **told})
-    return {"results": results}
+    return results
 
 
 def search(query: str, top_k: int, filters: Any, threshold: float | None, show_expired: bool) -> Steps[dict[str, Any]]:
     """The memories that answer a question, best first."""
     _check_numbers(top_k, threshold)
     if not isinstance(query, str) or not query.strip():
-        raise Invalid("Invalid query: cannot be empty or whitespace-only.")
+        raise Invalid("Invalid query: cannot be empty or whitespace-only")
     asked = shapes.asked(filters) | _now(show_expired) | {"query": query.strip()}
     least = 0.1 if threshold is None else threshold
     limit, kept = min(top_k, MAX_LISTED), list[Any]()
@@ -151,7 +156,7 @@ def update(
 ) -> Steps[dict[str, Any]]:
     """Change a memory."""
     if text is None and metadata is None and expiration_date is UNSET:
-        raise Invalid("At least one of text, metadata, or expiration_date must be provided.")
+        raise Invalid("At least one of text, metadata, or expiration_date must be provided")
     body: dict[str, Any] = {} if text is None else {"data": text}
     new = shapes.stored_metadata(metadata)
     if expiration_date is not UNSET:
@@ -165,7 +170,7 @@ def update(
         if body:
             yield Request("PATCH", "/ltm/memories/{}", (str(memory_id),), body)
     except NotFound as problem:
-        raise MemoryNotFound(f"Memory with id {memory_id} not found. Please provide a valid 'memory_id'") from problem
+        raise MemoryNotFound(f"Memory with id {memory_id} not found. Please provide a valid 'memory_id'.") from problem
     return {"message": "Memory updated successfully!"}
 
 

@@ -85,7 +85,7 @@ def expiry(expiration_date: Any) -> str | None:
             expiration_date if isinstance(expiration_date, date) else date.fromisoformat(expiration_date)
         ).isoformat()
     except (TypeError, ValueError) as problem:
-        raise Invalid("expiration_date must be a valid date in YYYY-MM-DD format.") from problem
+        raise Invalid("expiration_date must be a valid date in YYYY-MM-DD format") from problem
 
 
 def valid_until(expires: str | None) -> str | None:
@@ -170,7 +170,7 @@ def asked(filters: Mapping[str, Any] | None) -> dict[str, Any]:
             where.append(_condition(name, value))
     if not any(name in fields for name in IDS.values()):
         raise Invalid(
-            "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
+            "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}."
         )
     return fields | ({"where": {"AND": where}} if where else {})
 

@@ -106,36 +106,30 @@ class Facts:
             return await self._each_message(
                 namespace, told, f"The language model did not read the messages, which are stored verbatim: {failure}"
             )
-        added = [
-            await self._memories.add(
-                namespace,
-                condensed.text,
-                condensed.same.category if condensed.same else category,
-                told.scope,
-                told.metadata,
-                at=told.at,
-                options=told.options,
-                condensed=condensed,
-            )
-            for category, condensed in found
-        ]
+        added = [await self._stored(namespace, told, category, told.metadata, fact) for category, fact in found]
         return AddedFacts(added, "language model", _first_reason(added))
 
     async def _each_message(self, namespace: str, told: Told, degraded: str | None = None) -> AddedFacts:
-        added = [
-            await self._memories.add(
-                namespace,
-                line.content,
-                told.category,
-                told.scope,
-                {**told.metadata, "role": line.role} | ({} if line.name is None else {"speaker": line.name}),
-                at=told.at,
-                options=told.options,
-                condensed=verbatim(line.content),
-            )
-            for line in told.lines
-        ]
+        added = []
+        for line in told.lines:
+            spoken = {"role": line.role} | ({} if line.name is None else {"speaker": line.name})
+            text = verbatim(line.content)
+            added.append(await self._stored(namespace, told, told.category, {**told.metadata, **spoken}, text))
         return AddedFacts(added, "verbatim", degraded or _first_reason(added))
+
+    async def _stored(
+        self, namespace: str, told: Told, category: str, metadata: Mapping[str, Any], fact: Condensed
+    ) -> Added:
+        return await self._memories.add(
+            namespace,
+            fact.text,
+            fact.same.category if fact.same else category,
+            told.scope,
+            metadata,
+            at=told.at,
+            options=told.options,
+            condensed=fact,
+        )
 
 
 def _first_reason(added: Sequence[Added]) -> str | None:

@@ -8,7 +8,14 @@ from pydantic import BaseModel, Field
 from recollect.doors.rest.bodies import SAID_AT, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routes.ltm import Category, Identifier, MemoryMessage, MemoryResponse, Scoped
+from recollect.doors.rest.routes.ltm import (
+    MAX_MESSAGES,
+    Category,
+    Identifier,
+    MemoryMessage,
+    MemoryResponse,
+    Scoped,
+)
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import Invalid
 from recollect.flows.long_term.facts import MAX_INSTRUCTIONS_CHARACTERS, Told
@@ -17,8 +24,6 @@ from recollect.flows.long_term.memory_results import Added, What
 from recollect.memory.memories import MemoryScope
 
 router = Router(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
-
-MAX_MESSAGES = 200
 
 
 class AddFacts(Scoped):
