@@ -10,6 +10,7 @@ from recollect.errors import Misconfigured, Unavailable
 from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.cognitive.cognition import Cognition
+from recollect.flows.cognitive.entities import EntityMemory
 from recollect.flows.cognitive.golden_test import GoldenTest
 from recollect.flows.cognitive.graph import GraphMemory
 from recollect.flows.cognitive.ground_truth import GroundTruth
@@ -26,6 +27,7 @@ from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
+from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.clearing import MemoryClearing
@@ -90,7 +92,9 @@ class Engine:
             changes,
             written=self._written,
         )
-        self.adopting = Adopting(database, records, capabilities.graph, changes, self.importing, written=self._written)
+        self.adopting = Adopting(
+            database, records, capabilities.graph, self._node_passages, changes, self.importing, written=self._written
+        )
         self.foreign_files = ForeignFiles(
             database, capabilities, self.importing, self._passage_writer, written=self._written
         )
@@ -150,7 +154,10 @@ class Engine:
 
     def _build_cognition(self) -> None:
         capabilities = self.capabilities
-        self.graph = GraphMemory(self.database, capabilities.graph, capabilities.changes)
+        self._node_passages = NodePassages(capabilities.entities, capabilities.passages)
+        self.graph = GraphMemory(
+            self.database, capabilities.graph, capabilities.changes, self._node_passages, written=self._written
+        )
         self.cognition = Cognition(
             self.database,
             self.remember,
@@ -210,6 +217,15 @@ class Engine:
         removal = Removal(capabilities)
         self.stores = MemoryStores(self.database, capabilities, removal)
         self.files = Files(self.database, capabilities, self._passage_writer)
+        self.entities = EntityMemory(
+            self.database,
+            capabilities.graph,
+            capabilities.entities,
+            self._node_passages,
+            capabilities.changes,
+            removal,
+            written=self._written,
+        )
         store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
         if settings.redis_url is not None:
             try:

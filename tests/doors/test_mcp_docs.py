@@ -64,7 +64,7 @@ def test_a_plain_request_is_answered(server: embedded.Lease, namespace: str, tmp
 
 
 def test_the_tables_have_every_tool_and_resource() -> None:
-    for name in (definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)):
+    for name in (definition.function.__name__ for definition in toolsets.definitions(toolsets.EVERY)):
         assert f"| `{name}` |" in PAGE
     for name in ("l2-insights", "working-memory", "episode-memory", "l0-raw", "stale-memory", "lineage", "changes"):
         assert f"| `memory://{name}` |" in PAGE

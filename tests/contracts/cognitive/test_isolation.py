@@ -106,7 +106,7 @@ def test_the_matrix_asks_every_tool_and_resource() -> None:
     """What judges store is shown by their query alone, and the golden test is asked in its own tests."""
     asking = (fill, check_that_nothing_is_seen, check_that_no_memory_is_seen)
     asked = {name for code in asking for name in code.__code__.co_consts}
-    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
+    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.EVERY)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
     # Lineage is of one item, and asked for those of the owner.
     assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
