@@ -97,7 +97,7 @@ class ObservationResults(Given):
 class Done(Given):
     """That it is done, whether or not there was anything to do."""
 
-    success: bool = True
+    success: bool
     message: str
 
 
@@ -124,7 +124,7 @@ def _indented(value: Any) -> str:
 
 
 def _done(message: str) -> Worded[Done]:
-    return Worded(Done(message=message), message)
+    return Worded(Done(success=True, message=message), message)
 
 
 @TOOLS.tool("Create Entities", ADDS)
