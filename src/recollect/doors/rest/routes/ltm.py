@@ -53,7 +53,6 @@ Category = Literal["semantic", "episodic", "fact", "preference"]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
 
-
 SINCE = "Only memories created at this time or later; UTC if no time zone is given"
 UNTIL = "Only memories created at this time or earlier"
 CATEGORIES = "Only memories of these categories; all if omitted"
@@ -130,7 +129,6 @@ class AddMemory(Scoped, Details):
         max_length=MAX_RECALLED,
         description="Texts or ids of the memories in the prompt: a text that only repeats them is not stored again",
     )
-
     supersedes: list[str] = Field(
         default_factory=list,
         max_length=MAX_SUPERSEDED,
