@@ -1,5 +1,6 @@
 """What one namespace stores is nowhere to be seen in another, through any tool or resource."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -178,6 +179,7 @@ async def check_that_no_entity_is_seen(owner: Client, stranger: Client) -> None:
     assert await call(stranger, "read_graph") == nothing
     assert await call(stranger, "search_nodes", query=WORD) == nothing
     assert await call(stranger, "open_nodes", names=[WORD]) == nothing
+    assert json.loads(await text(stranger, "memory://knowledge-graph")) == nothing
     assert (await call(stranger, "recall", query=WORD))["memories"] == []
     adding = [{"entityName": WORD, "contents": ["mine"]}]
     assert f"Entity with name {WORD} not found" in await refused(stranger, "add_observations", observations=adding)

@@ -12,7 +12,7 @@ from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
 from recollect.flows.cognitive import entities
 from recollect.memory.index.search import Scope
-from tests.contracts.cognitive.test_isolation import call, refused
+from tests.contracts.cognitive.test_isolation import call, refused, text
 from tests.memory.test_passages import counts
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["keeps bees"]}
@@ -71,6 +71,7 @@ async def test_answers_are_those_of_that_server(engine: Engine) -> None:
         ann = ANN | {"observations": ["keeps bees", "paints"]}
         whole = {"entities": [ann, CHOIR], "relations": [LEADS]}
         assert await said(client, "read_graph") == json.dumps(whole, indent=2)
+        assert await text(client, "memory://knowledge-graph") == json.dumps(whole, indent=2)
         assert await call(client, "search_nodes", query="PAINT") == {"entities": [ann], "relations": [LEADS]}
         assert await call(client, "search_nodes", query="grou") == {"entities": [CHOIR], "relations": [LEADS]}
         assert await call(client, "open_nodes", names=["Choir", "Nobody"]) == {

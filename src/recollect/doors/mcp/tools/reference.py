@@ -107,11 +107,14 @@ class KnowledgeGraph(Given):
     entities: list[Entity]
     relations: list[Relation]
 
+    @classmethod
+    def of(cls, graph: EntityGraph) -> Self:
+        """A graph as a client reads it."""
+        return cls(entities=list(map(Entity.of, graph.entities)), relations=list(map(Relation.of, graph.relations)))
+
 
 def _read(graph: EntityGraph) -> Worded[KnowledgeGraph]:
-    shown = KnowledgeGraph(
-        entities=list(map(Entity.of, graph.entities)), relations=list(map(Relation.of, graph.relations))
-    )
+    shown = KnowledgeGraph.of(graph)
     return Worded(shown, _indented(shown.model_dump()))
 
 
