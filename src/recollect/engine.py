@@ -198,9 +198,7 @@ class Engine:
             self.llm,
         )
         self.facts = Facts(self.memories, self.llm)
-        self.clearing = MemoryClearing(
-            self.database, capabilities.memories, capabilities.passages, self._passage_writer, capabilities.changes
-        )
+        self.clearing = MemoryClearing(self.database, capabilities, self._passage_writer)
         self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(
             self.database,
@@ -217,15 +215,7 @@ class Engine:
         removal = Removal(capabilities)
         self.stores = MemoryStores(self.database, capabilities, removal)
         self.files = Files(self.database, capabilities, self._passage_writer)
-        self.entities = EntityMemory(
-            self.database,
-            capabilities.graph,
-            capabilities.entities,
-            self._node_passages,
-            capabilities.changes,
-            removal,
-            written=self._written,
-        )
+        self.entities = EntityMemory(self.database, capabilities, self._node_passages, removal, written=self._written)
         store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
         if settings.redis_url is not None:
             try:

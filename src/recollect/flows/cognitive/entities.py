@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.kinds.cognitive import EDGE, NODE, NODE_ITEM
-from recollect.memory.changes import Change, Changes
-from recollect.memory.cognitive.entities import Entities, Entity, Relation
-from recollect.memory.cognitive.graph import DEFAULT_WEIGHT, Graph
+from recollect.memory.changes import Change
+from recollect.memory.cognitive.entities import Entity, Relation
+from recollect.memory.cognitive.graph import DEFAULT_WEIGHT
 from recollect.storage.database import Database, Statements, Transaction
 
 MAX_READ = 10_000
@@ -43,18 +44,16 @@ class EntityMemory:
     def __init__(
         self,
         database: Database,
-        graph: Graph,
-        entities: Entities,
+        capabilities: Capabilities,
         node_passages: NodePassages,
-        changes: Changes,
         removal: Removal,
         written: Callable[[str], None],
     ) -> None:
         self._database = database
-        self._graph = graph
-        self._entities = entities
+        self._graph = capabilities.graph
+        self._entities = capabilities.entities
+        self._changes = capabilities.changes
         self._node_passages = node_passages
-        self._changes = changes
         self._removal = removal
         self._written = written
 

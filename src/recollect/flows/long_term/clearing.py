@@ -1,13 +1,13 @@
 """Clearing: deletes all long-term memories of a user, an agent, a session, or of everybody."""
 
 from recollect import telemetry
+from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.memory_requests import check_scope
 from recollect.flows.long_term.memory_writer import MemoryWriter
-from recollect.memory.changes import Change, Changes
-from recollect.memory.index.passages import Passages
-from recollect.memory.memories import Memories, MemoryScope
+from recollect.memory.changes import Change
+from recollect.memory.memories import MemoryScope
 from recollect.storage.database import Database
 
 # Memories that leave in one transaction.
@@ -18,18 +18,11 @@ CLEARED = {"because": "cleared"}
 class MemoryClearing:
     """Deletes in steps, each a short transaction: an interrupted call can be repeated."""
 
-    def __init__(
-        self,
-        database: Database,
-        memories: Memories,
-        passages: Passages,
-        passage_writer: PassageWriter,
-        changes: Changes,
-    ) -> None:
+    def __init__(self, database: Database, capabilities: Capabilities, passage_writer: PassageWriter) -> None:
         self._database = database
-        self._memories = memories
-        self._changes = changes
-        self._writer = MemoryWriter(memories, passages, passage_writer)
+        self._memories = capabilities.memories
+        self._changes = capabilities.changes
+        self._writer = MemoryWriter(capabilities.memories, capabilities.passages, passage_writer)
 
     @telemetry.memory_operation("delete_memory", lambda deleted: deleted)
     async def clear(self, namespace: str, scope: MemoryScope, *, everybody: bool = False) -> int:
