@@ -11,6 +11,7 @@ from recollect.flows.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.coding import CodingMemory
 from recollect.flows.cognitive.cognition import Cognition
+from recollect.flows.cognitive.entities import EntityMemory
 from recollect.flows.cognitive.golden_test import GoldenTest
 from recollect.flows.cognitive.graph import GraphMemory
 from recollect.flows.cognitive.ground_truth import GroundTruth
@@ -27,8 +28,11 @@ from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
+from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.lineage import Lineage
+from recollect.flows.long_term.clearing import MemoryClearing
+from recollect.flows.long_term.facts import Facts
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.named_items import NamedItems
@@ -89,7 +93,9 @@ class Engine:
             changes,
             written=self._written,
         )
-        self.adopting = Adopting(database, records, capabilities.graph, changes, self.importing, written=self._written)
+        self.adopting = Adopting(
+            database, records, capabilities.graph, self._node_passages, changes, self.importing, written=self._written
+        )
         self.foreign_files = ForeignFiles(
             database, capabilities, self.importing, self._passage_writer, written=self._written
         )
@@ -149,7 +155,10 @@ class Engine:
 
     def _build_cognition(self) -> None:
         capabilities = self.capabilities
-        self.graph = GraphMemory(self.database, capabilities.graph, capabilities.changes)
+        self._node_passages = NodePassages(capabilities.entities, capabilities.passages)
+        self.graph = GraphMemory(
+            self.database, capabilities.graph, capabilities.changes, self._node_passages, written=self._written
+        )
         self.cognition = Cognition(
             self.database,
             self.remember,
@@ -189,6 +198,8 @@ class Engine:
             self._named_items,
             self.llm,
         )
+        self.facts = Facts(self.memories, self.llm)
+        self.clearing = MemoryClearing(self.database, capabilities, self._passage_writer)
         self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(
             self.database,
@@ -205,6 +216,7 @@ class Engine:
         removal = Removal(capabilities)
         self.stores = MemoryStores(self.database, capabilities, removal)
         self.files = Files(self.database, capabilities, self._passage_writer)
+        self.entities = EntityMemory(self.database, capabilities, self._node_passages, removal, written=self._written)
         store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
         if settings.redis_url is not None:
             try:

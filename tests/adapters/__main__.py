@@ -33,6 +33,9 @@ def run_programs(wanted: list[str]) -> bool:
         print(f"program {name}: {'ended well' if done.returncode == 0 else f'FAILED ({done.returncode})'}")
         if done.returncode:
             print(done.stdout, flush=True)
+        for line in done.stdout.splitlines():
+            if line.startswith("told: "):
+                print(f"  {line.removeprefix('told: ')}")
     return not any(done.returncode for done in ended.values())
 
 

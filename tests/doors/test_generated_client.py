@@ -151,6 +151,11 @@ async def use_memories(client: Client, engine: Engine) -> None:
     assert (await client.call("get_memory", old.id)).memory == "The user likes green tea."
     assert (await client.call("delete_memory", old.id)).deleted
     assert (await client.call("get_memory_history", old.id)).entries[-1].event == "delete"
+    facts = await client.call("add_facts", body={"messages": chat["messages"], "user_id": "v", "metadata": {"cups": 2}})
+    assert ([each.outcome for each in facts.results], facts.degraded) == (["created"], None)
+    few = {"query": "coffee", "user_id": "v", "where": {"cups": {"gt": 2}}}
+    assert (await client.call("search_memories", body=few)).results == []
+    assert (await client.call("clear_memories", user_id="v")).deleted == 1
 
 
 async def use_gateway(client: Client) -> None:

@@ -181,6 +181,16 @@ async def check_long_term(stranger: Asked, memory_id: str) -> None:
         answer = await stranger.ask(method, pattern, body, memory_id=memory_id, name=f"memory:{memory_id}")
         assert answer.status_code == 404
         assert WORD not in answer.text
+    anything = {"query": WORD, "user_id": USER, "where": {"nothing": {"ne": 1}}}
+    assert (await stranger.ok("POST", "/ltm/memories/search", anything))["results"] == []
+    assert (await stranger.ok("GET", '/ltm/memories?where={{"nothing":{{"ne":1}}}}'))["results"] == []
+    for query in (f"?user_id={USER}", "?everybody=true"):
+        assert await stranger.ok("DELETE", "/ltm/memories" + query) == {"deleted": 0}
+    said = {"messages": [{"role": "user", "content": f"All about {WORD}"}], "user_id": USER}
+    (fact,) = (await stranger.ok("POST", "/ltm/memories/facts", said))["results"]
+    assert (fact["outcome"], fact["id"] == memory_id) == ("created", False)
+    assert (await stranger.ask("DELETE", "/ltm/memories", None)).status_code == 422
+    assert await stranger.ok("DELETE", f"/ltm/memories?user_id={USER}") == {"deleted": 1}
     own = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD}
     replacing = await stranger.ask("POST", "/ltm/memories", own | {"supersedes": [memory_id]})
     assert replacing.status_code == 404

@@ -94,7 +94,7 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
             "agent_id": None,
             "run_id": "trip",
             "hash": "abc",
-            "metadata": {"source": "chat"},
+            "metadata": {"source": "chat", "category": "trips"},
             "categories": ["travel", "user_preferences"],
             "created_at": "2024-05-01T12:00:00.123456-07:00",
             "updated_at": "2024-06-01T12:00:00Z",
@@ -110,7 +110,8 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     memory = await engine.memories.get(namespace, str(own))
     assert memory.scope == MemoryScope("mira", None, "trip")
     assert memory.category == "preference"
-    assert memory.metadata == {"source": "chat", "mem0": {"categories": ["travel", "user_preferences"]}}
+    kept = {"source": "chat", "mem0_category": "trips", "mem0": {"categories": ["travel", "user_preferences"]}}
+    assert memory.metadata == kept
     assert memory.created_at.isoformat() == "2024-05-01T19:00:00.123456+00:00"
     assert [entry.event for entry in await engine.memories.history(namespace, str(own))] == ["create"]
     of_mira = [json.loads(line)["kind"] async for line in engine.exporting.lines(namespace, "mira")]

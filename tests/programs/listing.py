@@ -107,7 +107,7 @@ def _leaves(command: click.Command, name: str) -> Iterator[str]:
 
 def _tools() -> Iterator[tuple[str, str, bool]]:
     said = written("mcp")
-    for tool in toolsets.definitions(toolsets.ALL):
+    for tool in toolsets.definitions(toolsets.EVERY):
         name = tool.function.__name__
         yield f"the MCP tool {name}", f'mcp/*.py: call("{name}", ...)', f'("{name}"' in said
 

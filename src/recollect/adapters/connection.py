@@ -63,15 +63,32 @@ class Connection:
         self._settings = settings
         self._background = Background(self._server if url is not None else self._embedded)
 
-    def call(self, method: str, path: str, *ids: str, json: Any = None, params: Mapping[str, Any] | None = None) -> Any:
-        """The decoded answer of a route; each `{}` in its path is one of the ids, of any letters."""
-        return self._background.call(lambda http: _call(http, method, path, ids, json, params))
+    def call(
+        self,
+        method: str,
+        path: str,
+        *ids: str,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        header: str | None = None,
+    ) -> Any:
+        """The decoded answer of a route; each `{}` in its path is one of the ids, of any letters.
+
+        With `header`, a pair: the answer, and that header of it, or None.
+        """
+        return self._background.call(lambda http: _call(http, method, path, ids, json, params, header))
 
     async def call_async(
-        self, method: str, path: str, *ids: str, json: Any = None, params: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        *ids: str,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        header: str | None = None,
     ) -> Any:
         """The same, without blocking the caller's event loop."""
-        return await self._background.call_async(lambda http: _call(http, method, path, ids, json, params))
+        return await self._background.call_async(lambda http: _call(http, method, path, ids, json, params, header))
 
     def close(self) -> None:
         """Finish the calls under way and let go of the server or the database. The next call opens it again."""
@@ -104,7 +121,13 @@ class Connection:
 
 
 async def _call(
-    http: httpx.AsyncClient, method: str, path: str, ids: tuple[str, ...], json: Any, params: Mapping[str, Any] | None
+    http: httpx.AsyncClient,
+    method: str,
+    path: str,
+    ids: tuple[str, ...],
+    json: Any,
+    params: Mapping[str, Any] | None,
+    header: str | None,
 ) -> Any:
     given = {name: value for name, value in (params or {}).items() if value is not None}
     try:
@@ -114,7 +137,8 @@ async def _call(
             f"No answer from {http.base_url} ({type(problem).__name__}): is `recollect serve` running there?"
         ) from problem
     if answer.is_success:
-        return answer.json() if answer.content else None
+        decoded = answer.json() if answer.content else None
+        return decoded if header is None else (decoded, answer.headers.get(header))
     try:
         detail = answer.json()["detail"]
     except (ValueError, KeyError, TypeError):

@@ -116,13 +116,13 @@ def floor_of_text(text: str | None) -> Floor | None:
     return floor(given)
 
 
-def metadata_of_text(text: str) -> dict[str, Any]:
-    """Metadata to filter by, on the command line or in a query parameter."""
+def metadata_of_text(text: str, name: str = "metadata") -> dict[str, Any]:
+    """Metadata to filter by, or conditions on it, on the command line or in a query parameter."""
     contained = None
     with suppress(ValueError, RecursionError):
         contained = json.loads(text)
     if not isinstance(contained, dict):
-        raise Invalid('metadata must be a JSON object, such as {"source": "chat"}')
+        raise Invalid(f'{name} must be a JSON object, such as {{"source": "chat"}}')
     return contained
 
 

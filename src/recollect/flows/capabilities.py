@@ -6,6 +6,7 @@ from recollect.memory.accounts.access import Keys
 from recollect.memory.accounts.turns import ModelTurns
 from recollect.memory.accounts.usage import Usage
 from recollect.memory.changes import Changes
+from recollect.memory.cognitive.entities import Entities
 from recollect.memory.cognitive.episodes import Episodes
 from recollect.memory.cognitive.golden import Golden
 from recollect.memory.cognitive.graph import Graph
@@ -47,6 +48,7 @@ class Capabilities:
     working: Working = field(default_factory=Working)
     episodes: Episodes = field(default_factory=Episodes)
     graph: Graph = field(default_factory=Graph)
+    entities: Entities = field(default_factory=Entities)
     golden: Golden = field(default_factory=Golden)
     judging: Judging = field(default_factory=Judging)
     passages: Passages = field(default_factory=Passages)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID, uuid5
@@ -35,6 +35,7 @@ class _Sql(Queries, file="memories.sql"):
     last_version: Query
     hold: Query
     expired: Query
+    hold_scope: Query
     change: Query
     supersede: Query
     remove: Query
@@ -190,7 +191,8 @@ def slot_of(scope: MemoryScope, key: str | None) -> bytes | None:
 class Filter:
     """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain.
 
-    `as_of` asks for what was in force then, `valid_at` for what is true then in the world.
+    `where` is a JSON path that must hold for it. `as_of` asks for what was in force then, `valid_at` for what is true
+    then in the world.
     """
 
     categories: tuple[str, ...] | None = None
@@ -201,6 +203,7 @@ class Filter:
     pinned: bool | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,25 +314,12 @@ class Memories:
         self, db: Statements, scope: MemoryScope, chosen: Filter, limit: int, behind: Place | None
     ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the scope means anybody."""
-        values: dict[str, object] = {
-            "user_id": scope.user_id,
-            "agent_id": scope.agent_id,
-            "session_id": scope.session_id,
-            "behind_time": behind and behind.created_at,
-            "behind_id": behind and behind.id,
-            "limit": limit,
-            "categories": chosen.categories,
-            "metadata": chosen.metadata,
-            "since": chosen.since,
-            "until": chosen.until,
-            "key": chosen.key,
-            "pinned": chosen.pinned,
-            "valid_at": chosen.valid_at,
-        }
+        values = asdict(scope) | asdict(chosen) | {"behind_time": None, "behind_id": None, "limit": limit}
+        if behind is not None:
+            values |= {"behind_time": behind.created_at, "behind_id": behind.id}
         if chosen.as_of is None:
-            rows = await db.all(_Sql.newest, **values)
-        else:
-            rows = await db.all(_Sql.newest_as_of, **values, as_of=chosen.as_of)
+            del values["as_of"]
+        rows = await db.all(_Sql.newest if chosen.as_of is None else _Sql.newest_as_of, **values)
         return [StoredMemory.of(row) for row in rows]
 
     async def change(
@@ -410,6 +400,10 @@ class Memories:
     async def expired(self, db: Statements, limit: int) -> list[UUID]:
         """Expired memories that are still stored, locked."""
         return [row["id"] for row in await db.all(_Sql.expired, limit=limit)]
+
+    async def hold_scope(self, tx: Transaction, scope: MemoryScope, limit: int) -> list[UUID]:
+        """Lock some memories of a scope, superseded and expired ones included; None in the scope means anybody."""
+        return [row["id"] for row in await tx.all(_Sql.hold_scope, **asdict(scope), limit=limit)]
 
     async def history(self, db: Statements, memory_id: UUID) -> list[HistoryEntry]:
         """Everything that happened to a memory, in order."""

@@ -90,6 +90,7 @@ where namespace = :namespace
   and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))
   and (:categories::text[] is null or category = any(:categories))
   and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
+  and (:where::text is null or metadata::jsonb @@ :where::text::jsonpath)
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
   and (:key::text is null or key = :key)
@@ -122,6 +123,7 @@ where (:user_id::text is null or user_id = :user_id)
   and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))
   and (:categories::text[] is null or category = any(:categories))
   and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
+  and (:where::text is null or metadata::jsonb @@ :where::text::jsonpath)
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
   and (:key::text is null or key = :key)
@@ -194,6 +196,17 @@ where namespace = :namespace and expires_at <= now()
 order by id
 limit :limit
 for update skip locked;
+
+-- hold_scope
+-- Some memories of a scope, superseded and expired ones included, locked.
+select id from memories
+where namespace = :namespace
+  and (:user_id::text is null or user_id = :user_id)
+  and (:agent_id::text is null or agent_id = :agent_id)
+  and (:session_id::text is null or session_id = :session_id)
+order by id
+limit :limit
+for update;
 
 -- change
 -- A memory as it is to be from now on; without another identity, both digests stay.

@@ -1,5 +1,6 @@
 """What one namespace stores is nowhere to be seen in another, through any tool or resource."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -102,11 +103,17 @@ async def test_two_keys_of_one_server_see_nothing_of_each_other(engine: Engine, 
         await check_that_nothing_is_seen(owner, stranger)
 
 
+async def test_no_entity_of_one_namespace_is_seen_from_another(engine: Engine, other: Engine) -> None:
+    names = [toolsets.GRAPH_REFERENCE, toolsets.CORE]
+    async with Client(RecollectServer(engine, names)) as owner, Client(RecollectServer(other, names)) as stranger:
+        await check_that_no_entity_is_seen(owner, stranger)
+
+
 def test_the_matrix_asks_every_tool_and_resource() -> None:
     """What judges store is shown by their query alone, and the golden test is asked in its own tests."""
-    asking = (fill, check_that_nothing_is_seen, check_that_no_memory_is_seen)
+    asking = (fill, check_that_nothing_is_seen, check_that_no_memory_is_seen, check_that_no_entity_is_seen)
     asked = {name for code in asking for name in code.__code__.co_consts}
-    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.ALL)}
+    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.EVERY)}
     assert tools - asked == {"store_dual_judge_scores", "get_golden_test_results"}
     # Lineage is of one item, and asked for those of the owner.
     assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
@@ -161,6 +168,28 @@ async def check_that_no_memory_is_seen(stranger: Client, ids: dict[str, Any]) ->
         assert "Unknown memory" in await refused(stranger, "memory_history", id=each)
         own = {"text": "x", "user_id": WORD, "supersedes": [each]}
         assert "Unknown memory" in await refused(stranger, "add_memory", **own)
+
+
+async def check_that_no_entity_is_seen(owner: Client, stranger: Client) -> None:
+    entity = {"name": WORD, "entityType": WORD, "observations": [f"{WORD} is far away"]}
+    relation = {"from": WORD, "to": f"{WORD} too", "relationType": "IS"}
+    nothing: dict[str, Any] = {"entities": [], "relations": []}
+    await call(owner, "create_entities", entities=[entity])
+    await call(owner, "create_relations", relations=[relation])
+    assert await call(stranger, "read_graph") == nothing
+    assert await call(stranger, "search_nodes", query=WORD) == nothing
+    assert await call(stranger, "open_nodes", names=[WORD]) == nothing
+    assert json.loads(await text(stranger, "memory://knowledge-graph")) == nothing
+    assert (await call(stranger, "recall", query=WORD))["memories"] == []
+    adding = [{"entityName": WORD, "contents": ["mine"]}]
+    assert f"Entity with name {WORD} not found" in await refused(stranger, "add_observations", observations=adding)
+    await call(
+        stranger, "delete_observations", deletions=[{"entityName": WORD, "observations": entity["observations"]}]
+    )
+    await call(stranger, "delete_relations", relations=[relation])
+    await call(stranger, "delete_entities", entityNames=[WORD])
+    assert await call(owner, "read_graph") == {"entities": [entity], "relations": [relation]}
+    assert (await call(owner, "recall", query=WORD))["memories"]
 
 
 async def text(client: Client, uri: str) -> str:

@@ -52,6 +52,9 @@ assert ask("GET", "/lineage/{name}", name=f"memory:{added['id']}")["text"] == "P
 # Nothing superseded it.
 assert not client.post("/ltm/memories/{memory_id}/undo".format(**MEMORY)).is_success
 assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
+heard = {"messages": [{"role": "user", "content": "Clara lives in Lyon."}], "user_id": "a-program"}
+assert ask("POST", "/ltm/memories/facts", heard)["method"] == "verbatim"
+assert client.delete("/ltm/memories", params={"user_id": "a-program"}).json() == {"deleted": 1}
 assert ask("POST", "/recall", {"query": "When does the ferry leave?", "min_relevance": "default", "explain": True})
 where = {"agent": "an-agent", "session_id": "a-program", "project": "/home/ann/ferry", "user_id": "a-program"}
 assert (

@@ -41,7 +41,8 @@ def cli() -> None:
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Server processes.")
 @click.option(
     "--toolsets",
-    help="MCP tools to offer, comma-separated: core, context, cognitive, golden, working, memories.  [default: all]",
+    help="MCP tools to offer, comma-separated: core, context, cognitive, golden, working, memories "
+    "(default: these), graph-reference (the tools of the MCP reference memory server).",
 )
 @click.option("--require-key", is_flag=True, help="Require a key for every request, even on loopback.")
 def serve(host: str | None, port: int | None, workers: int, toolsets: str | None, require_key: bool) -> None:
@@ -107,7 +108,8 @@ def revoke_key(namespace: str | None, key_id: str) -> None:
 @cli.command()
 @click.option(
     "--toolsets",
-    help="Tools to offer, comma-separated: core, context, cognitive, golden, working, memories.  [default: all]",
+    help="Tools to offer, comma-separated: core, context, cognitive, golden, working, memories "
+    "(default: these), graph-reference (the tools of the MCP reference memory server).",
 )
 @click.option("--describe", is_flag=True, help="Print the tools and the token cost of their schemas, then exit.")
 def mcp(toolsets: str | None, describe: bool) -> None:

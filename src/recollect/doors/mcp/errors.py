@@ -90,6 +90,11 @@ def as_text(tool: str, refused: Refusal) -> CallToolResult:
     return _error(f"Error: {refused.details}")
 
 
+def as_sentence(tool: str, refused: Refusal) -> CallToolResult:
+    """The error of the reference memory server: what went wrong, and nothing besides."""
+    return _error(refused.details)
+
+
 def as_object(tool: str, refused: Refusal) -> CallToolResult:
     """The error of the cognitive-memory contract."""
     return _error(json.dumps(error_object(tool, refused), ensure_ascii=False))

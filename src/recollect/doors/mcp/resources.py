@@ -1,4 +1,4 @@
-"""The five `memory://` resources of the cognitive-memory contract and two of ours, with all of their parameters."""
+"""The five `memory://` resources of the cognitive-memory contract, one of the reference server, and two of ours."""
 
 import json
 import logging
@@ -20,6 +20,7 @@ from recollect.doors.lineage import ItemLineage
 from recollect.doors.mcp import errors
 from recollect.doors.mcp.schema import input_schema
 from recollect.doors.mcp.tool import meta
+from recollect.doors.mcp.tools.reference import KnowledgeGraph
 from recollect.doors.recalls import moment
 from recollect.errors import Invalid, RecollectError
 from recollect.flows import feed
@@ -180,6 +181,8 @@ class MemoryResource:
     contents: Reader
     kinds: frozenset[str] | None
     """The kinds of the feed that it shows, for those who subscribe to it; None for all."""
+    bare: bool = False
+    """Whether the one thing that it shows stands alone, without the envelope of the cognitive-memory contract."""
 
     def plain(self) -> Resource:
         """As `resources/list` shows it."""
@@ -205,6 +208,8 @@ class MemoryResource:
             _log.exception("Resource %s failed unexpectedly", self.uri)
             raise refused(uri, self.uri, errors.CRASH) from problem
         entries = [content.model_dump(mode="json") for content in contents]
+        if self.bare:
+            return ReadResourceContents(json.dumps(entries[0], ensure_ascii=False, indent=2), JSON)
         envelope = {"resource": self.uri, "uri": uri, "mimeType": JSON, "contents": entries}
         degraded = contents.degraded if isinstance(contents, Results) else None
         return ReadResourceContents(json.dumps(envelope, ensure_ascii=False), JSON, meta(degraded))
@@ -240,6 +245,10 @@ def refused(uri: str, resource: str, refusal: errors.Refusal) -> MCPError:
 
 async def _changes(caller: Caller, wanted: ChangeParameters) -> list[Change]:
     return ChangesPage.of(await caller.engine.feed.page(caller.namespace, wanted.since, wanted.limit)).changes
+
+
+async def _knowledge_graph(caller: Caller, wanted: Parameters) -> list[KnowledgeGraph]:
+    return [KnowledgeGraph.of(await caller.engine.entities.read(caller.namespace))]
 
 
 async def _lineage(caller: Caller, wanted: LineageParameters) -> list[ItemLineage]:
@@ -405,6 +414,16 @@ RESOURCES = (
         _stale,
         frozenset({"working", "stale"}),
     ),
+)
+
+KNOWLEDGE_GRAPH = MemoryResource(
+    "memory://knowledge-graph",
+    "Knowledge Graph",
+    "The full knowledge graph with all entities and relations",
+    Parameters,
+    _knowledge_graph,
+    frozenset({"node", "edge"}),
+    bare=True,
 )
 
 CHANGES = MemoryResource(

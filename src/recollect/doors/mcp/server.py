@@ -62,8 +62,12 @@ class RecollectServer(MCPServer[Any]):
     ) -> None:
         """By default, clients subscribe to changes of memory; what we offer never changes while a server runs."""
         self._engine = engine
-        ours = (resources.LINEAGE, resources.CHANGES)
-        self._memories = (*(resources.RESOURCES if toolsets.COGNITIVE in names else ()), *ours)
+        self._memories = (
+            *(resources.RESOURCES if toolsets.COGNITIVE in names else ()),
+            *((resources.KNOWLEDGE_GRAPH,) if toolsets.GRAPH_REFERENCE in names else ()),
+            resources.LINEAGE,
+            resources.CHANGES,
+        )
         self._subscriptions_to_memory = Subscriptions(self._memories, self._caller)
         super().__init__(
             "recollect",

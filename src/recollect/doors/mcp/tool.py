@@ -55,6 +55,14 @@ class Degradable(Generic[Answer]):
     warnings: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Worded(Generic[Answer]):
+    """An answer for programs, and the text that a model reads in place of its JSON."""
+
+    answer: Answer
+    text: str
+
+
 def meta(degraded: str | None, warnings: Sequence[str] = ()) -> dict[str, Any] | None:
     """The `_meta` of an answer."""
     said = ({} if degraded is None else {DEGRADED: degraded}) | ({WARNINGS: list(warnings)} if warnings else {})
@@ -97,7 +105,7 @@ def bound(definitions: Iterable[Definition], caller_of: CallerOf) -> list[Tool]:
 def _metadata(function: Function) -> FuncMetadata:
     """What a function takes and returns, worked out once for all servers of a process."""
     returned = inspect.signature(function, eval_str=True).return_annotation
-    if get_origin(returned) is Degradable:
+    if get_origin(returned) in (Degradable, Worded):
         (returned,) = get_args(returned)
     return FuncMetadata(
         arg_model=schema.arguments_of(function, not_arguments=(CALLER, PROGRESS)),
@@ -167,10 +175,13 @@ class ContractTool(Tool):
         return parsed
 
 
-def _answer(result: BaseModel | list[BaseModel] | Degradable[Any]) -> CallToolResult:
+def _answer(result: BaseModel | list[BaseModel] | Degradable[Any] | Worded[Any]) -> CallToolResult:
     """The contract's JSON as text for the model to read, and the same as structured content for programs."""
     if isinstance(result, Degradable):
         return _answer(result.answer).model_copy(update={"meta": meta(result.degraded, result.warnings)})
+    if isinstance(result, Worded):
+        text = TextContent(type="text", text=result.text)
+        return _answer(result.answer).model_copy(update={"content": [text]})
     if isinstance(result, list):
         items = [item.model_dump(mode="json") for item in result]
         return _content(items, {"result": items})

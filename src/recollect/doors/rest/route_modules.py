@@ -7,6 +7,7 @@ from recollect.doors.rest.routes import (
     health,
     lineage,
     ltm,
+    ltm_many,
     ltm_pinned,
     metrics,
     recall,
@@ -16,11 +17,12 @@ from recollect.doors.rest.routes import (
 )
 from recollect.doors.rest.routes.stores import memory_stores, store_memories, store_versions
 
-# What agents ask all the time comes first, and `pinned` before any id.
+# What agents ask all the time comes first, and names before any id.
 ROUTE_MODULES = (
     stm,
     sessions,
     ltm_pinned,
+    ltm_many,
     ltm,
     recall,
     gateway,

@@ -1,7 +1,7 @@
 """Graph memory: add nodes and edges, list the neighbours of a node, find how two nodes are connected."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +11,7 @@ from typing import Any
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.shortest_paths import shortest_paths
+from recollect.flows.indexing.node_passages import NodePassages
 from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Direction, End, Graph, GraphView, Neighbor, Node
 from recollect.storage.database import Database, Statements
@@ -95,10 +96,19 @@ class Paths:
 class GraphMemory:
     """Writes in one transaction; walks both ways along edges, one statement a level, within a limit of time."""
 
-    def __init__(self, database: Database, graph: Graph, changes: Changes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        graph: Graph,
+        changes: Changes,
+        node_passages: NodePassages,
+        written: Callable[[str], None],
+    ) -> None:
         self._database = database
         self._graph = graph
         self._changes = changes
+        self._node_passages = node_passages
+        self._written = written
 
     async def add_node(
         self,
@@ -118,7 +128,10 @@ class GraphMemory:
             if vector_id is not None and not await self._graph.has_insight(tx, vector_id):
                 raise NotFound(f"vector_id {vector_id} is not the id of an insight: store the insight first")
             node = await self._graph.add_node(tx, name, label, encoded, vector_id)
+            if "observations" in (properties or {}):
+                await self._node_passages.renew(tx, [node.id])
             await self._changes.record(tx, [Change("add" if node.created else "update", "node", str(node.id))])
+        self._written(namespace)
         return node
 
     async def add_edge(

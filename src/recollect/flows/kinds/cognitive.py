@@ -1,6 +1,6 @@
 """Insights, working memory with what left it, episodes and the graph."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from recollect import checks
@@ -10,8 +10,12 @@ from recollect.flows.kinds import rules
 from recollect.flows.kinds.kind import NUMBERS, Ids, Item, Kind, SessionOwners, as_json, in_feed
 from recollect.flows.kinds.rules import Fields
 from recollect.memory.cognitive import episodes, graph, insights, working
+from recollect.memory.cognitive.entities import observations_in
 from recollect.memory.index.passages import Source, analyse
 from recollect.storage.database import Transaction
+
+NODE = "node"
+EDGE = "edge"
 
 
 def insight_source(fields: Fields, _: SessionOwners) -> Source:
@@ -25,6 +29,21 @@ def episode_source(fields: Fields, _: SessionOwners) -> Source:
     lesson = {"reward": float(fields["reward"]), "reflection": fields["reflection"]}
     at = datetime.fromisoformat(fields["created_at"])
     return Source("episode", str(fields["id"]), analyse(fields["query"]), at, metadata=as_json(lesson))
+
+
+def observed(
+    node_id: int, name: str, label: str, observations: Sequence[str], at: datetime, since: datetime | None = None
+) -> Source | None:
+    """What is known of a node, each observation with its name, which it leaves out; None if nothing is known."""
+    excerpts = tuple(excerpt for text in observations for excerpt in analyse(f"{name}: {text}"))
+    about = as_json({"name": name, "label": label})
+    return Source(NODE, str(node_id), excerpts, at, metadata=about, since=since) if excerpts else None
+
+
+def node_source(fields: Fields, _: SessionOwners) -> Source | None:
+    """The observations."""
+    told = observations_in(fields["properties"].get("observations"))
+    return observed(fields["id"], fields["name"], fields["label"], told, datetime.fromisoformat(fields["created_at"]))
 
 
 async def remove_insights(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:
@@ -62,7 +81,10 @@ async def remove_nodes(memory: Capabilities, tx: Transaction, ids: Ids, tally: T
         tally.add("graph_edges", len(removed.edges))
         tally.add("graph_edge_versions", removed.edge_versions)
         gone += removed.edges
-    return {"edge": gone}
+    return {EDGE: gone}
+
+
+NODE_ITEM = Item(NODE, NUMBERS, remove_nodes, node_source)
 
 
 INSIGHT = Kind(
@@ -96,7 +118,7 @@ GRAPH_NODE = Kind(
     graph.NODE_RECORD,
     {"name": checks.short_name, "label": checks.short_name, "properties": rules.json_object},
     references={"vector_id": ("insight", "id")},
-    item=Item("node", NUMBERS, remove_nodes),
+    item=NODE_ITEM,
     shown_with=("graph_node_versions",),
     feed=in_feed("node", graph.NODE_RECORD),
 )

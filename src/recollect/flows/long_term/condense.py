@@ -33,17 +33,28 @@ and contradict it; else an empty list. What merely adds to a memory replaces not
 
 
 # PostgreSQL takes no NUL, and a caller is not to blame for what a model writes.
-storable = AfterValidator(lambda text: text.replace("\x00", ""))
+_storable = AfterValidator(lambda text: text.replace("\x00", ""))
 
 
-class _Answer(BaseModel):
-    """What the model must answer, and nothing else."""
+class Sentence(BaseModel):
+    """What a model must answer, and nothing else: known memories are named by their numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    memory: Annotated[str, Field(min_length=1, max_length=MAX_SENTENCE_CHARACTERS, pattern=r"\w"), storable]
+    memory: Annotated[str, Field(min_length=1, max_length=MAX_SENTENCE_CHARACTERS, pattern=r"\w"), _storable]
     same_as: int | None
     replaces: list[int]
+
+    def compared_with(self, known: Sequence[StoredMemory], model: str) -> "Condensed":
+        """The sentence, and what becomes of the memories that the model was shown."""
+        numbered = dict(enumerate(known, start=1))
+        said = self.memory.strip()
+        same = None if self.same_as is None else numbered.get(self.same_as)
+        # A model may overlook a number, and then a memory would be lost.
+        if same is not None and same_facts(said, same.text):
+            return Condensed(said, {}, same, model=model, seen=tuple(known))
+        outdated = {number: numbered[number] for number in self.replaces if number in numbered}
+        return Condensed(said, {}, outdated=tuple(outdated.values()), model=model, seen=tuple(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +92,18 @@ def verbatim(text: str, failure: RecollectError | None = None) -> Condensed:
 
 async def condense(llm: Llm, namespace: str, text: str, known: Sequence[StoredMemory]) -> Condensed:
     """One sentence for a text, compared with the nearest memories of its scope; verbatim where the model fails."""
-    numbered = dict(enumerate(known, start=1))
-    memories = [
-        f"{number}. ({memory.created_at:%Y-%m-%d}) {' '.join(memory.text.split())[:MAX_SHOWN_CHARACTERS]}"
-        for number, memory in numbered.items()
-    ]
-    shown = "\n".join(memories) or "none"
-    material = f"Today: {datetime.now(UTC):%A, %Y-%m-%d}\n\nKnown memories:\n{shown}\n\nInput:\n{text}"
+    material = f"Today: {datetime.now(UTC):%A, %Y-%m-%d}\n\nKnown memories:\n{shown(known)}\n\nInput:\n{text}"
     try:
-        answer = await llm.complete_as(Prompt(_SYSTEM, material, FEATURE, namespace), _Answer)
+        answer = await llm.complete_as(Prompt(_SYSTEM, material, FEATURE, namespace), Sentence)
     except FAILURES as failure:
         return verbatim(text, failure)
-    said = answer.memory.strip()
-    same = None if answer.same_as is None else numbered.get(answer.same_as)
-    # A model may overlook a number, and then a memory would be lost.
-    if same is not None and same_facts(said, same.text):
-        return Condensed(said, {}, same, model=llm.model_id, seen=tuple(known))
-    outdated = {number: numbered[number] for number in answer.replaces if number in numbered}
-    return Condensed(said, {}, outdated=tuple(outdated.values()), model=llm.model_id, seen=tuple(known))
+    return answer.compared_with(known, llm.model_id)
+
+
+def shown(known: Sequence[StoredMemory]) -> str:
+    """Known memories as a model sees them, numbered from 1."""
+    lines = [
+        f"{number}. ({memory.created_at:%Y-%m-%d}) {' '.join(memory.text.split())[:MAX_SHOWN_CHARACTERS]}"
+        for number, memory in enumerate(known, start=1)
+    ]
+    return "\n".join(lines) or "none"

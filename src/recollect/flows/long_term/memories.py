@@ -84,7 +84,7 @@ class LongTermMemory:
         self._recall = recall
         self._changes = feed
         self._named_items = named_items
-        self._echoes = Echoes(database, memories, self._nearest)
+        self._echoes = Echoes(database, memories, self.nearest)
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
@@ -98,12 +98,13 @@ class LongTermMemory:
         recalled: Sequence[str] = (),
         at: datetime | None = None,
         options: Options | None = None,
+        condensed: Condensed | None = None,
     ) -> Added:
         """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
 
         Metadata and options that are new to the memory that exists become its own.
         `recalled` are texts or ids of memories; `at` is when it was said. With a language model the memory is one
-        sentence of it.
+        sentence of it, unless the caller knows what to store (`condensed`).
         """
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
@@ -121,7 +122,7 @@ class LongTermMemory:
             return known
         if echoed := await self._echoes.of(namespace, text, scope, recalled):
             return Added(echoed, "echo")
-        condensed = await self._condensed(namespace, text, scope)
+        condensed = condensed or await self._condensed(namespace, text, scope)
         same = condensed.same if condensed.same and condensed.same.category == category else None
         if same and (known := await self._merged(namespace, same, additions)):
             return known
@@ -169,6 +170,7 @@ class LongTermMemory:
             only.metadata,
             as_of=only.as_of,
             valid_at=only.valid_at,
+            where=only.where,
         )
         # Not folded: memories that recall takes for duplicates were stored as two on purpose.
         found = await self._recall.recall(
@@ -411,10 +413,11 @@ class LongTermMemory:
         """One sentence of the language model, compared with similar memories; else the text as it is."""
         if self._llm is None or len(text) > MAX_CONDENSED_CHARACTERS:
             return verbatim(text)
-        near = [memory for memory in await self._nearest(namespace, text, scope) if memory.scope == scope]
+        near = [memory for memory in await self.nearest(namespace, text, scope) if memory.scope == scope]
         return await condense(self._llm, namespace, text, near[:COMPARED])
 
-    async def _nearest(self, namespace: str, text: str, scope: MemoryScope) -> list[StoredMemory]:
+    async def nearest(self, namespace: str, text: str, scope: MemoryScope) -> list[StoredMemory]:
+        """Memories in force that a new one may be compared with, the nearest first."""
         question = text[:_ASKED_CHARACTERS]
         if not checks.has_words(question):
             return []

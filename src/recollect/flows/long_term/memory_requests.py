@@ -8,6 +8,7 @@ from typing import Any, Self
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.kinds import registry
+from recollect.flows.search.metadata_where import json_path
 from recollect.memory.memories import CATEGORIES, Filter, MemoryScope, StoredMemory
 
 
@@ -147,7 +148,7 @@ class Change:
 class Chosen:
     """Which memories of a scope; None leaves a filter out. Metadata is what theirs must contain.
 
-    `as_of`: what was in force then. `valid_at`: what is true then in the world.
+    `as_of`: what was in force then. `valid_at`: what is true then in the world. `where`: conditions on the metadata.
     """
 
     categories: Sequence[str] | None = None
@@ -158,6 +159,7 @@ class Chosen:
     pinned: bool | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    where: Mapping[str, Any] | None = None
 
     def checked(self) -> Filter:
         """The same, or Invalid."""
@@ -181,6 +183,7 @@ class Chosen:
             self.pinned,
             checks.as_of(self.as_of),
             checks.optional_utc(self.valid_at, "valid_at"),
+            json_path(self.where, "where"),
         )
 
 

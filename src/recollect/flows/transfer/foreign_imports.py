@@ -7,13 +7,13 @@ from typing import Any, BinaryIO
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
-from recollect.flows.kinds.long_term import DOCUMENT, MEMORY_HISTORY, MEMORY_KIND
+from recollect.flows.indexing.node_passages import NodePassages
+from recollect.flows.kinds.long_term import MEMORY_HISTORY, MEMORY_KIND
 from recollect.flows.transfer.import_lines import BadLine, Line, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing
 from recollect.flows.transfer.mem0_file import Mem0Memory
 from recollect.flows.transfer.mem0_file import parse as parse_mem0
-from recollect.identifiers import uuid_of
 from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Graph
 from recollect.memory.records import Outcome, Records
@@ -35,6 +35,7 @@ class Adopting:
         database: Database,
         records: Records,
         graph: Graph,
+        node_passages: NodePassages,
         changes: Changes,
         importing: Importing,
         written: Callable[[str], None],
@@ -42,6 +43,7 @@ class Adopting:
         self._database = database
         self._records = records
         self._graph = graph
+        self._node_passages = node_passages
         self._changes = changes
         self._importing = importing
         self._written = written
@@ -49,9 +51,7 @@ class Adopting:
     async def memory_json(self, namespace: str, file: BinaryIO, progress: Progress | None = None) -> Report:
         """Take over the knowledge graph of the MCP reference memory server.
 
-        An entity becomes a node with its observations as a property. Each observation becomes a document besides:
-        recall finds texts, not nodes, and of the kinds it finds a document alone needs no user and no dialogue behind
-        it, neither of which the file has. The name of the entity stands in the text: observations leave it out.
+        An entity becomes a node with its observations as a property, by which recall finds it.
         """
         report = Report(checks.namespace(namespace))
         for line in read(file):
@@ -120,27 +120,14 @@ class Adopting:
         known = node.properties.get(OBSERVATIONS)
         known = known if isinstance(known, list) else []
         together = list(dict.fromkeys([*map(str, known), *observations]))
-        if observations and together != known:
+        tells_more = bool(observations) and together != known
+        if tells_more:
             properties = checks.metadata({OBSERVATIONS: together}, OBSERVATIONS) or "{}"
             await self._graph.add_node(tx, name, label, properties, None)
-        at = datetime.now(UTC).isoformat()
-        documents = [
-            {
-                # The same whenever the file comes: an observation is taken over once.
-                "id": str(uuid_of("memory-json", name, observation)),
-                "content": f"{name}: {observation}",
-                "embedding": None,
-                "metadata": {"entity": name, "entity_type": label, "observation": observation},
-                "created_at": at,
-                "updated_at": at,
-            }
-            for observation in observations
-        ]
-        outcomes = await self._importing.add(tx, DOCUMENT, list(map(_json, documents)), documents) if documents else {}
-        is_new = before is None or not before.labelled or Outcome.ADDED in outcomes.values()
+            await self._node_passages.renew(tx, [node.id])
+        is_new = before is None or not before.labelled or tells_more
         if is_new:
-            node_changed = Change("import", "node", str(node.id))
-            await self._importing.record(tx, DOCUMENT, documents, outcomes, [node_changed])
+            await self._changes.record(tx, [Change("import", "node", str(node.id))])
         return is_new
 
     async def _add_memories(self, namespace: str, batch: Sequence[Mem0Memory], report: Report) -> None:

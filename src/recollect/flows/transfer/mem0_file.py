@@ -21,6 +21,9 @@ _LISTS = ("results", "memories")
 _CATEGORIES = {"user_preferences": "preference", "milestones": "episodic"}
 _DEFAULT_CATEGORY = "fact"
 
+# Names in a caller's metadata that mean something of their own here; `recollect.adapters.mem0` shows them as they were.
+_TAKEN = {"category", "superseded_by", "speaker"}
+
 # What has a place of its own here, or is of one answer only.
 _PLACED = {"id", "memory", "user_id", "agent_id", "run_id", "metadata", "created_at", "updated_at", "score", "hash"}
 
@@ -120,6 +123,7 @@ def _metadata(entry: Mapping[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise Invalid("metadata must be a JSON object")
+    metadata = {f"mem0_{name}" if name in _TAKEN else name: value for name, value in metadata.items()}
     rest = {name: value for name, value in entry.items() if name not in _PLACED and value not in (None, [], {}, "")}
     metadata = {**metadata, "mem0": rest} if rest else metadata
     checks.metadata(metadata)

@@ -371,6 +371,14 @@ class Graph:
         nodes = await tx.all(_Sql.remove, node_id=node_id)
         return Removed(len(nodes), len(versions), [row["id"] for row in edges], len(edge_versions))
 
+    async def keep(self, tx: Transaction, ids: Sequence[int]) -> None:
+        """Keep what nodes are that this transaction holds and is about to change."""
+        await tx.all(_Sql.keep_nodes, ids=list(ids))
+
+    async def drop_repeats(self, tx: Transaction, ids: Sequence[int]) -> None:
+        """Drop versions of nodes that say the same as what came after them."""
+        await tx.all(_Sql.drop_repeats, ids=list(ids))
+
     async def unlink(self, tx: Transaction, insight_ids: Sequence[int]) -> None:
         """Let no node point to insights that are going, now or at any time before."""
         ids = {row["id"] for row in await tx.all(_Sql.unlink, insight_ids=list(insight_ids))}

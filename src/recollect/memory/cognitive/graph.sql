@@ -398,9 +398,19 @@ left join graph_edge_versions stored
 
 -- shown_graph_nodes
 -- Some nodes as the feed shows them.
-select id::text as item_id, jsonb_build_object('text', left(name, :most::integer), 'label', label) as content, created_at as at
-from graph_nodes
-where namespace = :namespace and id = any(:ids::text[]::bigint[]);
+select n.id::text as item_id,
+       jsonb_build_object(
+           'text', left(coalesce((
+               select string_agg(n.name || ': ' || told.observation, E'\n' order by told.place)
+               from jsonb_array_elements_text(
+                   case when jsonb_typeof(n.properties -> 'observations') = 'array' then n.properties -> 'observations'
+                        else '[]'::jsonb end
+               ) with ordinality as told (observation, place)
+           ), n.name), :most::integer),
+           'label', n.label
+       ) as content, n.created_at as at
+from graph_nodes n
+where n.namespace = :namespace and n.id = any(:ids::text[]::bigint[]);
 
 -- shown_graph_edges
 -- Some edges as the feed shows them.

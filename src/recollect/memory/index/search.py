@@ -57,6 +57,8 @@ class Scope:
     """What was in force then, past versions of memories included, and nothing that came later."""
     valid_at: datetime | None = None
     """What is true then in the world, as far as anybody said."""
+    where: str | None = None
+    """A JSON path that must hold for the metadata."""
 
     def values(self) -> dict[str, object]:
         """Each of them by the name that a statement knows it by."""

@@ -53,11 +53,11 @@ Category = Literal["semantic", "episodic", "fact", "preference"]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED, description="Maximum results")]
 
-
 SINCE = "Only memories created at this time or later; UTC if no time zone is given"
 UNTIL = "Only memories created at this time or earlier"
 CATEGORIES = "Only memories of these categories; all if omitted"
 METADATA = "Only memories whose metadata contains this"
+WHERE = "Only memories whose metadata meets these conditions"
 
 
 class Scoped(Body):
@@ -129,7 +129,6 @@ class AddMemory(Scoped, Details):
         max_length=MAX_RECALLED,
         description="Texts or ids of the memories in the prompt: a text that only repeats them is not stored again",
     )
-
     supersedes: list[str] = Field(
         default_factory=list,
         max_length=MAX_SUPERSEDED,
@@ -170,6 +169,7 @@ class SearchMemories(Scoped):
         None, min_length=1, max_length=MAX_CATEGORIES, description=CATEGORIES, examples=[["preference", "fact"]]
     )
     metadata: dict[str, Any] | None = Field(None, description=METADATA, examples=[{"source": "settings-page"}])
+    where: dict[str, Any] | None = Field(None, description=WHERE, examples=[{"price": {"lt": 20}}])
     since: Moment | None = Field(None, description=SINCE)
     until: Moment | None = Field(None, description=UNTIL)
     as_of: Moment | None = Field(None, description=AS_OF)
@@ -180,7 +180,8 @@ class SearchMemories(Scoped):
 
     def chosen(self) -> Chosen:
         """Which memories of the scope."""
-        return Chosen(self.categories, self.metadata, self.since, self.until, as_of=self.as_of, valid_at=self.valid_at)
+        named = ("categories", "metadata", "where", "since", "until", "as_of", "valid_at")
+        return Chosen(**{name: getattr(self, name) for name in named})
 
 
 class UpdateMemory(Body):
@@ -402,6 +403,7 @@ async def list_memories(
     session_id: Annotated[Identifier | None, Query(description="Filter by session")] = None,
     categories: Annotated[list[Category] | None, Query(description=CATEGORIES, max_length=MAX_CATEGORIES)] = None,
     metadata: Annotated[str | None, Query(description=f"{METADATA}, a JSON object")] = None,
+    where: Annotated[str | None, Query(description=f"{WHERE}, a JSON object")] = None,
     since: Annotated[Moment | None, Query(description=SINCE)] = None,
     until: Annotated[Moment | None, Query(description=UNTIL)] = None,
     key: Annotated[Identifier | None, Query(description="Only memories with this key")] = None,
@@ -416,7 +418,8 @@ async def list_memories(
     behind = None if cursor is None else Place(*cursors.read(cursor, UUID, f"the header {NEXT_CURSOR}"))
     scope = MemoryScope(user_id, agent_id, session_id)
     contained = None if metadata is None else metadata_of_text(metadata)
-    chosen = Chosen(categories, contained, since, until, key, pinned, as_of, valid_at)
+    met = None if where is None else metadata_of_text(where, "where")
+    chosen = Chosen(categories, contained, since, until, key, pinned, as_of, valid_at, met)
     page = await caller.engine.memories.newest(caller.namespace, scope, limit, behind, chosen)
     if page.next is not None:
         response.headers[NEXT_CURSOR] = cursors.write(page.next.created_at, page.next.id)
