@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -101,6 +102,17 @@ async def test_popped_messages_go_to_one_caller_each_and_nothing_is_left_of_them
         assert await ok(http, "DELETE", "/sessions/s/messages/last") == {"message": None}
 
 
+async def test_one_message_is_removed_by_its_id_and_only_from_its_own_session(engine: Engine, namespace: str) -> None:
+    async with serving(engine) as http:
+        first, _ = await say(http, "s", "one zyxomlurk", "two")
+        path = f"/messages/{first['id']}"
+        assert (await http.delete("/sessions/other" + path)).status_code == 404
+        assert (await ok(http, "DELETE", "/sessions/s" + path))["message"] == first
+        assert await texts(http, "s") == ["two"]
+        assert telling(await everything(engine, namespace), "zyxomlurk") == []
+        assert (await http.delete("/sessions/s" + path)).status_code == 404
+
+
 async def test_clearing_keeps_the_session_and_deleting_does_not(engine: Engine, namespace: str) -> None:
     async with serving(engine) as http:
         await ok(http, "PUT", "/sessions/s", {"user_id": "ann", "metadata": {"stage": 1}})
@@ -190,6 +202,7 @@ async def test_a_chat_of_the_gateway_is_only_for_its_user_to_change(engine: Engi
             ("PATCH", "", {}),
             ("DELETE", "/messages", None),
             ("DELETE", "/messages/last", None),
+            ("DELETE", f"/messages/{uuid4()}", None),
             ("POST", "/messages", {"messages": [{"role": "user", "text": "x"}]}),
         ):
             answer = await http.request(method, path + place, json=body)

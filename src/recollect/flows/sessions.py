@@ -1,6 +1,6 @@
 """Sessions as chat frameworks keep them: what is known of each, and its messages from the log itself, to the last."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -165,14 +165,35 @@ class ChatSessions:
 
     async def pop(self, namespace: str, session_id: str) -> Message | None:
         """Remove the newest message for good, with all by which it was found; None if there is none."""
+
+        async def newest(tx: Transaction) -> list[Message]:
+            return await self._log.between(tx, session_id, 1, None, None, newest=True)
+
+        return await self._remove(namespace, session_id, newest)
+
+    async def remove(self, namespace: str, session_id: str, message_id: UUID) -> Message:
+        """Remove one message for good, with all by which it was found."""
+
+        async def named(tx: Transaction) -> list[Message]:
+            found = (await self._log.by_ids(tx, [message_id])).values()
+            return [message for message in found if message.session_id == session_id]
+
+        removed = await self._remove(namespace, session_id, named)
+        if removed is None:
+            raise NotFound(f"Unknown message {message_id}: session {session_id} has none of this id")
+        return removed
+
+    async def _remove(
+        self, namespace: str, session_id: str, chosen: Callable[[Transaction], Awaitable[list[Message]]]
+    ) -> Message | None:
         _check_own(session_id)
         async with self._database.transaction(namespace) as tx:
             await self._sessions.lock(tx, [session_id])
-            newest = await self._log.between(tx, session_id, 1, None, None, newest=True)
-            for message in newest:
+            found = await chosen(tx)
+            for message in found:
                 await self._removal.item(tx, MESSAGE_ITEM.name, str(message.id), Tally())
         self._written(namespace)
-        return newest[0] if newest else None
+        return found[0] if found else None
 
     async def clear(self, namespace: str, session_id: str) -> int:
         """Remove all messages for good and keep the session; returns how many there were.

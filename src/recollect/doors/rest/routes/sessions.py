@@ -308,6 +308,16 @@ async def pop_session_message(request: Request, session_id: SessionId) -> Remove
     return RemovedMessage(message=None if message is None else SessionMessage.of(message))
 
 
+@router.delete("/sessions/{session_id}/messages/{message_id}", responses=responses(404))
+async def remove_session_message(
+    request: Request, session_id: SessionId, message_id: Annotated[MessageId, Path(description="Id of the message")]
+) -> RemovedMessage:
+    """Delete one message of a session permanently and return it."""
+    caller = calling(request)
+    message = await caller.engine.sessions.remove(caller.namespace, session_id, message_id)
+    return RemovedMessage(message=SessionMessage.of(message))
+
+
 @router.get("/messages/{message_id}", responses=responses(404))
 async def get_logged_message(
     request: Request, message_id: Annotated[MessageId, Path(description="Id of the message, of whatever session")]
