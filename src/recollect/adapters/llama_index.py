@@ -9,11 +9,18 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.storage.chat_store.base import BaseChatStore
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 from recollect.adapters.connection import Connection
+from recollect.checks import MAX_QUESTION_CHARACTERS, has_words
+from recollect.errors import NotFound
 from recollect.settings import Settings
 
 PAGE = 1000
+
+# In the metadata of a session: the last message of the archive. In that of a message: that it belongs there anyhow.
+ARCHIVED_TO = "llama_index_archived_to"
+STATUS = "llama_index_status"
 
 
 class RecollectChatStore(BaseChatStore):
@@ -108,6 +115,145 @@ class RecollectChatStore(BaseChatStore):
             after = answer["messages"][-1]["id"]
 
 
+class RecollectMemoryStore(AsyncDBChatStore):
+    """The history of `Memory`: each key is a session, and what leaves the short-term memory stays in it, archived."""
+
+    user_id: str | None = Field(default=None, description="Whose sessions new ones are, and the only ones listed")
+
+    _connection: Connection = PrivateAttr()
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        user_id: str | None = None,
+        namespace: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__(user_id=user_id)
+        self._connection = Connection(url, key, namespace=namespace, settings=settings)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name by which LlamaIndex tells components apart."""
+        return "RecollectMemoryStore"
+
+    async def get_messages(
+        self,
+        key: str,
+        status: MessageStatus | None = MessageStatus.ACTIVE,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[ChatMessage]:
+        """Messages of a key, oldest first: those of a status, or all."""
+        first = offset or 0
+        stored = await self._stored(key, status)
+        return list(map(_read, stored[first : None if limit is None else first + limit]))
+
+    async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
+        """How many messages a key has."""
+        return len(await self._stored(key, status))
+
+    async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE) -> None:
+        """Append a message."""
+        await self.add_messages(key, [message], status)
+
+    async def add_messages(
+        self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
+    ) -> None:
+        """Append messages, all or none."""
+        metadata = None if status == MessageStatus.ACTIVE else {STATUS: status.value}
+        written = [{**_written(message), "metadata": metadata} for message in messages]
+        if written:
+            body = {"messages": written, "user_id": self.user_id}
+            await self._connection.call_async("POST", "/sessions/{}/messages", key, json=body)
+
+    async def set_messages(
+        self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
+    ) -> None:
+        """Replace the messages of a status: the old ones are deleted, then the new ones are added."""
+        await self.delete_messages(key, status)
+        await self.add_messages(key, messages, status)
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Delete the active message in a place for good; None if there is none."""
+        stored = await self._stored(key, MessageStatus.ACTIVE)
+        if not -len(stored) <= idx < len(stored):
+            return None
+        await self._delete(key, [stored[idx]])
+        return _read(stored[idx])
+
+    async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
+        """Delete the messages of a status for good; without one, the session."""
+        if status is None:
+            await self._connection.call_async("DELETE", "/sessions/{}", key)
+        else:
+            await self._delete(key, await self._stored(key, status))
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Delete the first active messages for good, and return them."""
+        oldest = (await self._stored(key, MessageStatus.ACTIVE))[:n]
+        await self._delete(key, oldest)
+        return list(map(_read, oldest))
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Archive the first active messages, and return them; every door finds them as before."""
+        oldest = (await self._stored(key, MessageStatus.ACTIVE))[:n]
+        if oldest:
+            change = {"metadata": {ARCHIVED_TO: oldest[-1]["id"]}}
+            await self._connection.call_async("PATCH", "/sessions/{}", key, json=change)
+        return list(map(_read, oldest))
+
+    async def get_keys(self) -> list[str]:
+        """The keys of all sessions, the last active at the end."""
+        keys: list[str] = []
+        cursor: str | None = None
+        while True:
+            params = {"user_id": self.user_id, "limit": PAGE, "cursor": cursor}
+            page = await self._connection.call_async("GET", "/sessions", params=params)
+            keys += [session["id"] for session in page["sessions"]]
+            if (cursor := page["next"]) is None:
+                return keys[::-1]
+
+    def close(self) -> None:
+        """Let go of the server or the database; the next call opens it again."""
+        self._connection.close()
+
+    async def _stored(self, key: str, status: MessageStatus | None) -> list[dict[str, Any]]:
+        archived_to = await self._archived_to(key)
+        if status == MessageStatus.ACTIVE:
+            return [message for message in await self._behind(key, archived_to) if not _is_archived(message)]
+        stored = await self._behind(key, None)
+        if status is None:
+            return stored
+        archived = 1 + next((place for place, message in enumerate(stored) if message["id"] == archived_to), -1)
+        return stored[:archived] + [message for message in stored[archived:] if _is_archived(message)]
+
+    async def _archived_to(self, key: str) -> str | None:
+        """The last message of the archive; once that is deleted, so are those before it."""
+        try:
+            session = await self._connection.call_async("GET", "/sessions/{}", key)
+            last: str | None = (session["metadata"] or {}).get(ARCHIVED_TO)
+            await self._connection.call_async("GET", "/sessions/{}/messages", key, params={"limit": 1, "after": last})
+        except NotFound:
+            return None
+        return last
+
+    async def _behind(self, key: str, message: str | None) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while True:
+            params = {"limit": PAGE, "after": found[-1]["id"] if found else message}
+            answer = await self._connection.call_async("GET", "/sessions/{}/messages", key, params=params)
+            found += answer["messages"]
+            if len(answer["messages"]) < PAGE:
+                return found
+
+    async def _delete(self, key: str, messages: Sequence[dict[str, Any]]) -> None:
+        for message in messages:
+            await self._connection.call_async("DELETE", "/sessions/{}/messages/{}", key, message["id"])
+
+
 class RecollectMemoryBlock(BaseMemoryBlock[str]):
     """Long-term memory of `Memory`: keeps what leaves the short-term memory, recalls what bears on the last message.
 
@@ -134,12 +280,19 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         asked = next((message.content for message in reversed(messages or []) if message.content), None)
-        if asked is None:
+        if asked is None or not has_words(asked):
             return ""
-        body = {"query": asked, "user_id": self.user_id, "top_k": self.top_k, "min_relevance": "default"}
+        # A chat store of ours has the question as well, and it is no answer to itself.
+        body = {
+            "query": asked[:MAX_QUESTION_CHARACTERS],
+            "user_id": self.user_id,
+            "top_k": self.top_k + 1,
+            "min_relevance": "default",
+        }
         found = await self._connection.call_async("POST", "/recall", json=body)
+        others = [memory for memory in found["memories"] if memory["text"].strip() != asked.strip()]
         lines = [] if found["degraded"] is None else [f"(Searched by keywords only: {found['degraded']})"]
-        return "\n".join(lines + [_line(memory) for memory in found["memories"]])
+        return "\n".join(lines + [_line(memory) for memory in others[: self.top_k]])
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         of_session: dict[str, list[dict[str, Any]]] = {}
@@ -165,6 +318,10 @@ def _read(stored: dict[str, Any]) -> ChatMessage:
     if stored["payload"] is None:
         return ChatMessage(role=stored["role"], content=stored["text"])
     return ChatMessage.model_validate(stored["payload"])
+
+
+def _is_archived(message: dict[str, Any]) -> bool:
+    return (message["metadata"] or {}).get(STATUS) == MessageStatus.ARCHIVED.value
 
 
 def _line(memory: dict[str, Any]) -> str:

@@ -100,8 +100,10 @@ class ChatSessions:
         title: str | None,
         metadata: Mapping[str, Any] | None,
         expected: Mapping[str, Any] | None = None,
+        *,
+        keep_null: bool = False,
     ) -> Session:
-        """Set a title, and some keys of the metadata: one with null goes. What is None stays as it is.
+        """Set a title, and some keys of the metadata: one with null goes, or is kept. What is None stays as it is.
 
         Refused if a key of the metadata is not as expected; null expects that it is not there.
         """
@@ -110,7 +112,7 @@ class ChatSessions:
         checks.metadata(metadata)
         async with self._database.transaction(namespace) as tx:
             await self._lock(tx, session_id)
-            return await self._merge(tx, session_id, title, metadata, expected)
+            return await self._merge(tx, session_id, title, metadata, expected, keep_null=keep_null)
 
     async def messages(
         self,
@@ -140,11 +142,14 @@ class ChatSessions:
         user_id: str | None,
         metadata: Mapping[str, Any] | None = None,
         expected: Mapping[str, Any] | None = None,
+        *,
+        others: Mapping[str, Mapping[str, Any]] | None = None,
+        keep_null: bool = False,
     ) -> list[Message]:
         """Append messages, all or none; a session that does not exist begins with them, as the user's.
 
-        With metadata, or what it is expected to be, the session is changed as by `change`, and all of it or nothing is
-        done.
+        With metadata, or what it is expected to be, the session is changed as by `change`, as are others that exist, by
+        id, and all of it or nothing is done.
         """
         checks.identifier(session_id, "session_id")
         checks.optional_identifier(user_id, "user_id")
@@ -152,14 +157,21 @@ class ChatSessions:
             if message.payload is None and not message.content.strip():
                 raise Invalid(f"messages[{number}] says nothing: give it a text, a payload or both")
         turn = Turn(session_id, tuple(messages), user_id or ANONYMOUS)
-        if metadata is None and expected is None:
+        if metadata is None and expected is None and others is None:
             return await self._remember.turn(namespace, turn)
-        checks.metadata(metadata)
+        changed = {session_id: metadata, **(others or {})}
+        for each, keys in changed.items():
+            _check_own(each)
+            checks.metadata(keys)
 
         async def change(tx: Transaction) -> None:
             await self._sessions.open(tx, {session_id: user_id or ANONYMOUS})
-            await self._lock(tx, session_id)
-            await self._merge(tx, session_id, None, metadata, expected)
+            held = await self._sessions.lock(tx, changed)
+            for each, keys in changed.items():
+                if each not in held:
+                    raise NotFound(f"Unknown session {each}")
+                wanted = expected if each == session_id else None
+                await self._merge(tx, each, None, keys, wanted, keep_null=keep_null)
 
         return await self._remember.turn_after(namespace, turn, change)
 
@@ -232,6 +244,8 @@ class ChatSessions:
         title: str | None,
         metadata: Mapping[str, Any] | None,
         expected: Mapping[str, Any] | None,
+        *,
+        keep_null: bool,
     ) -> Session:
         """Of a session that is locked."""
         session = await self._sessions.find(tx, session_id)
@@ -241,7 +255,7 @@ class ChatSessions:
             if present.get(name) != value:
                 raise Conflict(f"The metadata {name} of session {session_id} is not as expected: read it again")
         merged = {**present, **patch}
-        kept = {name: value for name, value in merged.items() if name not in patch or value is not None}
+        kept = {name: merged[name] for name in merged if keep_null or name not in patch or merged[name] is not None}
         encoded = checks.metadata(kept if kept or session.metadata is not None else None)
         told = session.title if title is None else title
         return await self._sessions.describe(tx, session_id, told, encoded, session.agent_id)
