@@ -21,6 +21,9 @@ unexport PYTHONDONTWRITEBYTECODE
 ifdef PORT
 export RECOLLECT_PORT := $(PORT)
 endif
+ifdef SOURCES
+export RECOLLECT_TEST_SOURCES := $(abspath $(SOURCES))
+endif
 # A short form of the long targets, to see that they run: make fuzz QUICK=1
 ifdef QUICK
 export RECOLLECT_BENCH_QUICK := 1
@@ -79,7 +82,7 @@ lint: $(DEV) ## Run ruff, mypy (strict) and import-linter.
 bench: $(DEV) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
-adapters: $(ADAPTERS) $(DEV) ## Run the makers' own tests against the adapters: ONLY=langgraph-store
+adapters: $(ADAPTERS) $(DEV) ## Run the makers' own tests against the adapters: ONLY=langgraph-store SOURCES=folder
 	.adapters/bin/mypy --python-executable .adapters/bin/python src/recollect/adapters/*.py
 	.adapters/bin/python -m tests.adapters $(ONLY)
 

@@ -18,6 +18,9 @@ def run_suites(wanted: dict[str, Suite]) -> bool:
     """Whether all of them passed."""
     all_passed = True
     for name, suite in wanted.items():
+        if why_not := suite.why_not():
+            print(f"{name}: skipped: {why_not}", flush=True)
+            continue
         outcome = suite.run()
         if outcome.failed or not outcome.passed:
             all_passed = False

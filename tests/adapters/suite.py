@@ -8,19 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from xml.etree import ElementTree
 
 PLUGINS = Path(__file__).parent / "plugins"
 ROOT = Path(__file__).parents[2]
 UNPACKED = ROOT / ".adapters" / "sdists"
 SUITE_SECONDS = 900
+SOURCES = "RECOLLECT_TEST_SOURCES"
 
 
 @dataclass(frozen=True)
 class Suite:
     """Tests of a source distribution, which stay as they are; a plugin replaces the fixture that builds what they test.
 
-    The plugin is a module of `plugins`, loaded by pytest before the tests are.
+    The plugin is a module of `plugins`, loaded by pytest before the tests are. Where the makers put no tests into their
+    source distribution, they come from a checkout of their repository: see `of_checkout`.
     """
 
     sdist: str
@@ -30,6 +33,31 @@ class Suite:
     options: tuple[str, ...] = ()
     deselected: Mapping[str, str] = field(default_factory=dict)
     """Tests that do not concern ours, by node id, each with the reason; they are told as skipped."""
+
+    checkout: str | None = None
+    """A folder of the repository that the user has, in place of the source distribution."""
+
+    @classmethod
+    def of_checkout(cls, folder: str, files: tuple[str, ...], plugin: str, **more: Any) -> "Suite":
+        """Tests of a repository that `make adapters SOURCES=...` has a checkout of, in this folder of it."""
+        return cls("", "", files, plugin, checkout=folder, **more)
+
+    def why_not(self) -> str | None:
+        """Why it cannot be run here; None if it can."""
+        if self.checkout is None:
+            return None
+        if SOURCES not in os.environ:
+            return (
+                "its makers publish no tests on the package index. Check out their repository into a folder, and name "
+                f"it: make adapters SOURCES=FOLDER, where FOLDER/{self.checkout} is."
+            )
+        if missing := [name for name in self.files if not (self.folder() / name).exists()]:
+            return f"there is no {self.folder() / missing[0]}"
+        return None
+
+    def folder(self) -> Path:
+        """Where the tests are."""
+        return self.unpacked() if self.checkout is None else Path(os.environ[SOURCES], self.checkout).absolute()
 
     def unpacked(self) -> Path:
         """The folder with the source distribution, fetched from the package index the first time."""
@@ -54,7 +82,7 @@ class Suite:
 
     def run(self) -> "Outcome":
         """Run the tests in a process of their own, with a memory of its own."""
-        folder = self.unpacked()
+        folder = self.folder()
         with TemporaryDirectory() as home:
             Path(home).chmod(0o755)
             report = Path(home) / "report.xml"

@@ -114,6 +114,8 @@ async def use_chat_sessions(client: Client) -> None:
     assert (await client.call("get_session", "team/8")).title == "Eight"
     assert [session.id for session in (await client.call("list_sessions", user_id="u")).sessions] == ["team/8"]
     assert (await client.call("pop_session_message", "team/8")).message.role == "tool"
+    (more,) = (await client.call("add_session_messages", "team/8", body={"messages": said["messages"][:1]})).messages
+    assert (await client.call("remove_session_message", "team/8", more.id)).message.text == "Hello"
     assert (await client.call("clear_session", "team/8")).removed == 1
     assert (await client.call("remove_session", "team/8")).deleted
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -137,6 +138,8 @@ async def check_sessions(stranger: Asked, message_id: str) -> None:
     assert (await stranger.ask("PATCH", "/sessions/{session_id}", {"title": "mine"}, **name)).status_code == 404
     assert (await stranger.ok("GET", "/sessions/{session_id}/messages", **name))["messages"] == []
     assert (await stranger.ok("DELETE", "/sessions/{session_id}/messages/last", **name))["message"] is None
+    nowhere = {**name, "message_id": str(uuid4())}
+    assert (await stranger.ask("DELETE", "/sessions/{session_id}/messages/{message_id}", **nowhere)).status_code == 404
     assert (await stranger.ok("DELETE", "/sessions/{session_id}/messages", **name))["removed"] == 0
     assert not (await stranger.ok("DELETE", "/sessions/{session_id}", **name))["deleted"]
     await stranger.ok("POST", "/sessions", {"id": SESSION})

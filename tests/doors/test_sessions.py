@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -101,6 +102,38 @@ async def test_popped_messages_go_to_one_caller_each_and_nothing_is_left_of_them
         assert await ok(http, "DELETE", "/sessions/s/messages/last") == {"message": None}
 
 
+async def test_one_message_is_removed_by_its_id_and_only_from_its_own_session(engine: Engine, namespace: str) -> None:
+    async with serving(engine) as http:
+        first, _ = await say(http, "s", "one zyxomlurk", "two")
+        path = f"/messages/{first['id']}"
+        assert (await http.delete("/sessions/other" + path)).status_code == 404
+        assert (await ok(http, "DELETE", "/sessions/s" + path))["message"] == first
+        assert await texts(http, "s") == ["two"]
+        assert telling(await everything(engine, namespace), "zyxomlurk") == []
+        assert (await http.delete("/sessions/s" + path)).status_code == 404
+
+
+async def test_messages_and_the_metadata_of_several_sessions_are_written_together_or_not_at_all(engine: Engine) -> None:
+    async with serving(engine) as http:
+        for session in ("s", "app"):
+            await ok(http, "POST", "/sessions", {"id": session, "user_id": "ann", "metadata": {"kept": 1, "set": 1}})
+        told = {"messages": [{"role": "user", "text": "one", "payload": 1}]}
+        changed = {"metadata": {"set": None}, "other_metadata": {"app": {"set": None}}}
+        await ok(http, "POST", "/sessions/s/messages", {**told, **changed, "keep_null": True})
+        for session in ("s", "app"):
+            assert (await ok(http, "GET", f"/sessions/{session}"))["metadata"] == {"kept": 1, "set": None}
+        for lost, status in (
+            ({"metadata": {"set": 3}, "other_metadata": {"nowhere": {}}}, 404),
+            ({"expected": {"set": 4}, "other_metadata": {"app": {"set": 3}}}, 409),
+        ):
+            assert (await http.post("/sessions/s/messages", json={**told, **lost})).status_code == status
+        assert (await ok(http, "GET", "/sessions/app"))["metadata"] == {"kept": 1, "set": None}
+        assert await texts(http, "s") == ["one"]
+        kept = await ok(http, "PATCH", "/sessions/s", {"metadata": {"kept": None}, "keep_null": True})
+        assert kept["metadata"] == {"kept": None, "set": None}
+        assert (await ok(http, "PATCH", "/sessions/s", {"metadata": {"set": None}}))["metadata"] == {"kept": None}
+
+
 async def test_clearing_keeps_the_session_and_deleting_does_not(engine: Engine, namespace: str) -> None:
     async with serving(engine) as http:
         await ok(http, "PUT", "/sessions/s", {"user_id": "ann", "metadata": {"stage": 1}})
@@ -190,6 +223,7 @@ async def test_a_chat_of_the_gateway_is_only_for_its_user_to_change(engine: Engi
             ("PATCH", "", {}),
             ("DELETE", "/messages", None),
             ("DELETE", "/messages/last", None),
+            ("DELETE", f"/messages/{uuid4()}", None),
             ("POST", "/messages", {"messages": [{"role": "user", "text": "x"}]}),
         ):
             answer = await http.request(method, path + place, json=body)

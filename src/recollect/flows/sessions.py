@@ -1,6 +1,6 @@
 """Sessions as chat frameworks keep them: what is known of each, and its messages from the log itself, to the last."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -100,8 +100,10 @@ class ChatSessions:
         title: str | None,
         metadata: Mapping[str, Any] | None,
         expected: Mapping[str, Any] | None = None,
+        *,
+        keep_null: bool = False,
     ) -> Session:
-        """Set a title, and some keys of the metadata: one with null goes. What is None stays as it is.
+        """Set a title, and some keys of the metadata: one with null goes, or is kept. What is None stays as it is.
 
         Refused if a key of the metadata is not as expected; null expects that it is not there.
         """
@@ -110,7 +112,7 @@ class ChatSessions:
         checks.metadata(metadata)
         async with self._database.transaction(namespace) as tx:
             await self._lock(tx, session_id)
-            return await self._merge(tx, session_id, title, metadata, expected)
+            return await self._merge(tx, session_id, title, metadata, expected, keep_null=keep_null)
 
     async def messages(
         self,
@@ -140,11 +142,14 @@ class ChatSessions:
         user_id: str | None,
         metadata: Mapping[str, Any] | None = None,
         expected: Mapping[str, Any] | None = None,
+        *,
+        others: Mapping[str, Mapping[str, Any]] | None = None,
+        keep_null: bool = False,
     ) -> list[Message]:
         """Append messages, all or none; a session that does not exist begins with them, as the user's.
 
-        With metadata, or what it is expected to be, the session is changed as by `change`, and all of it or nothing is
-        done.
+        With metadata, or what it is expected to be, the session is changed as by `change`, as are others that exist, by
+        id, and all of it or nothing is done.
         """
         checks.identifier(session_id, "session_id")
         checks.optional_identifier(user_id, "user_id")
@@ -152,27 +157,55 @@ class ChatSessions:
             if message.payload is None and not message.content.strip():
                 raise Invalid(f"messages[{number}] says nothing: give it a text, a payload or both")
         turn = Turn(session_id, tuple(messages), user_id or ANONYMOUS)
-        if metadata is None and expected is None:
+        if metadata is None and expected is None and others is None:
             return await self._remember.turn(namespace, turn)
-        checks.metadata(metadata)
+        changed = {session_id: metadata, **(others or {})}
+        for each, keys in changed.items():
+            _check_own(each)
+            checks.metadata(keys)
 
         async def change(tx: Transaction) -> None:
             await self._sessions.open(tx, {session_id: user_id or ANONYMOUS})
-            await self._lock(tx, session_id)
-            await self._merge(tx, session_id, None, metadata, expected)
+            held = await self._sessions.lock(tx, changed)
+            for each, keys in changed.items():
+                if each not in held:
+                    raise NotFound(f"Unknown session {each}")
+                wanted = expected if each == session_id else None
+                await self._merge(tx, each, None, keys, wanted, keep_null=keep_null)
 
         return await self._remember.turn_after(namespace, turn, change)
 
     async def pop(self, namespace: str, session_id: str) -> Message | None:
         """Remove the newest message for good, with all by which it was found; None if there is none."""
+
+        async def newest(tx: Transaction) -> list[Message]:
+            return await self._log.between(tx, session_id, 1, None, None, newest=True)
+
+        return await self._remove(namespace, session_id, newest)
+
+    async def remove(self, namespace: str, session_id: str, message_id: UUID) -> Message:
+        """Remove one message for good, with all by which it was found."""
+
+        async def named(tx: Transaction) -> list[Message]:
+            found = (await self._log.by_ids(tx, [message_id])).values()
+            return [message for message in found if message.session_id == session_id]
+
+        removed = await self._remove(namespace, session_id, named)
+        if removed is None:
+            raise NotFound(f"Unknown message {message_id}: session {session_id} has none of this id")
+        return removed
+
+    async def _remove(
+        self, namespace: str, session_id: str, chosen: Callable[[Transaction], Awaitable[list[Message]]]
+    ) -> Message | None:
         _check_own(session_id)
         async with self._database.transaction(namespace) as tx:
             await self._sessions.lock(tx, [session_id])
-            newest = await self._log.between(tx, session_id, 1, None, None, newest=True)
-            for message in newest:
+            found = await chosen(tx)
+            for message in found:
                 await self._removal.item(tx, MESSAGE_ITEM.name, str(message.id), Tally())
         self._written(namespace)
-        return newest[0] if newest else None
+        return found[0] if found else None
 
     async def clear(self, namespace: str, session_id: str) -> int:
         """Remove all messages for good and keep the session; returns how many there were.
@@ -211,6 +244,8 @@ class ChatSessions:
         title: str | None,
         metadata: Mapping[str, Any] | None,
         expected: Mapping[str, Any] | None,
+        *,
+        keep_null: bool,
     ) -> Session:
         """Of a session that is locked."""
         session = await self._sessions.find(tx, session_id)
@@ -220,7 +255,7 @@ class ChatSessions:
             if present.get(name) != value:
                 raise Conflict(f"The metadata {name} of session {session_id} is not as expected: read it again")
         merged = {**present, **patch}
-        kept = {name: value for name, value in merged.items() if name not in patch or value is not None}
+        kept = {name: merged[name] for name in merged if keep_null or name not in patch or merged[name] is not None}
         encoded = checks.metadata(kept if kept or session.metadata is not None else None)
         told = session.title if title is None else title
         return await self._sessions.describe(tx, session_id, told, encoded, session.agent_id)

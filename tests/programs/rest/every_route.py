@@ -27,15 +27,17 @@ assert ask("POST", "/sessions", {"id": "a-chat", "user_id": "a-program"})
 CHAT = {"session_id": "a-chat"}
 call = {"role": "tool", "payload": {"name": "book", "seats": 2}}
 asked = {"messages": [{"role": "user", "text": "Two tickets, please."}, call]}
-stored = ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)["messages"]
-assert ask("GET", "/messages/{message_id}", message_id=stored[0]["id"])["session_id"] == "a-chat"
-assert ask("GET", "/sessions/{session_id}/messages", **CHAT)["messages"][1]["payload"] == call["payload"]
+added = ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)["messages"]
+assert ask("GET", "/messages/{message_id}", message_id=added[0]["id"])["session_id"] == "a-chat"
+assert ask("DELETE", "/sessions/{session_id}/messages/{message_id}", **CHAT, message_id=added[0]["id"])
+assert ask("POST", "/sessions/{session_id}/messages", asked, **CHAT)
+assert ask("GET", "/sessions/{session_id}/messages", **CHAT)["messages"][2]["payload"] == call["payload"]
 assert ask("PUT", "/sessions/{session_id}", {"metadata": {"stage": "booking"}}, **CHAT)
 assert ask("PATCH", "/sessions/{session_id}", {"title": "Tickets"}, **CHAT)["metadata"] == {"stage": "booking"}
 assert ask("GET", "/sessions/{session_id}", **CHAT)["title"] == "Tickets"
 assert ask("GET", "/sessions")["sessions"]
 assert ask("DELETE", "/sessions/{session_id}/messages/last", **CHAT)["message"]["role"] == "tool"
-assert ask("DELETE", "/sessions/{session_id}/messages", **CHAT) == {"removed": 1}
+assert ask("DELETE", "/sessions/{session_id}/messages", **CHAT) == {"removed": 2}
 assert ask("DELETE", "/sessions/{session_id}", **CHAT) == {"deleted": True}
 told = {"messages": "Prefers dark mode.", "category": "preference", "user_id": "a-program", "at": ferry["at"]}
 added = ask("POST", "/ltm/memories", told)

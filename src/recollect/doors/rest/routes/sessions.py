@@ -25,6 +25,7 @@ router = Router(tags=["sessions"], route_class=Route, responses=responses())
 
 DEFAULT_LIMIT = 100
 MAX_MESSAGES = 10_000
+MAX_OTHERS = 100
 
 SessionId = Annotated[str, Path(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS, description="Id of the session")]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=MAX_IDENTIFIER_CHARACTERS)]
@@ -41,6 +42,9 @@ _EXPECTED = (
     "Keys of the session's metadata and what they must be now, null for one that must not be there; otherwise nothing "
     "is done, and the answer is a 409"
 )
+
+
+_KEEP_NULL = "Set keys to null instead of removing them"
 
 
 class SessionFields(Body):
@@ -72,6 +76,7 @@ class SessionChange(Body):
     metadata: dict[str, Any] | None = Field(
         None, description="Keys to set; one with null is removed, and the others stay", examples=[{"stage": "booking"}]
     )
+    keep_null: bool = Field(False, description=_KEEP_NULL)
 
 
 class ChatSession(BaseModel):
@@ -142,6 +147,13 @@ class NewSessionMessages(Body):
         None, description="Keys of the session's metadata to set with it, in one step; one with null is removed"
     )
     expected: dict[str, Any] | None = Field(None, description=_EXPECTED)
+    other_metadata: dict[Identifier, dict[str, Any]] | None = Field(
+        None,
+        max_length=MAX_OTHERS,
+        description="The same of other sessions, which must exist, by their ids, in the same step",
+        examples=[{"profile-42": {"seat": "aisle"}}],
+    )
+    keep_null: bool = Field(False, description=_KEEP_NULL)
 
     def new(self) -> Iterator[log.NewMessage]:
         """The messages, checked one by one."""
@@ -252,7 +264,7 @@ async def change_session(request: Request, session_id: SessionId, body: SessionC
     """Change the title, or some keys of the metadata, while nobody else changes the session."""
     caller = calling(request)
     changed = await caller.engine.sessions.change(
-        caller.namespace, session_id, body.title, body.metadata, body.expected
+        caller.namespace, session_id, body.title, body.metadata, body.expected, keep_null=body.keep_null
     )
     return ChatSession.of(changed)
 
@@ -288,7 +300,14 @@ async def add_session_messages(request: Request, session_id: SessionId, body: Ne
     caller = calling(request)
     new = await in_steps(body.new())
     stored = await caller.engine.sessions.add(
-        caller.namespace, session_id, new, body.user_id, body.metadata, body.expected
+        caller.namespace,
+        session_id,
+        new,
+        body.user_id,
+        body.metadata,
+        body.expected,
+        others=body.other_metadata,
+        keep_null=body.keep_null,
     )
     return MessagesOfSession(messages=await in_steps(map(SessionMessage.of, stored)))
 
@@ -306,6 +325,16 @@ async def pop_session_message(request: Request, session_id: SessionId) -> Remove
     caller = calling(request)
     message = await caller.engine.sessions.pop(caller.namespace, session_id)
     return RemovedMessage(message=None if message is None else SessionMessage.of(message))
+
+
+@router.delete("/sessions/{session_id}/messages/{message_id}", responses=responses(404))
+async def remove_session_message(
+    request: Request, session_id: SessionId, message_id: Annotated[MessageId, Path(description="Id of the message")]
+) -> RemovedMessage:
+    """Delete one message of a session permanently and return it."""
+    caller = calling(request)
+    message = await caller.engine.sessions.remove(caller.namespace, session_id, message_id)
+    return RemovedMessage(message=SessionMessage.of(message))
 
 
 @router.get("/messages/{message_id}", responses=responses(404))
