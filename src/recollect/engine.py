@@ -217,17 +217,7 @@ class Engine:
         self.stores = MemoryStores(self.database, capabilities, removal)
         self.files = Files(self.database, capabilities, self._passage_writer)
         self.entities = EntityMemory(self.database, capabilities, self._node_passages, removal, written=self._written)
-        store: WindowStore = LogWindows(self.database, self.remember, capabilities, removal)
-        if settings.redis_url is not None:
-            try:
-                from recollect.storage.buffers import Buffers
-            except ImportError as problem:
-                raise Misconfigured(
-                    "RECOLLECT_REDIS_URL needs the Redis client: pip install 'recollect[redis]'"
-                ) from problem
-            buffers = Buffers.open(settings.redis_url.get_secret_value())
-            self._resources.push_async_callback(buffers.close)
-            store = BufferedWindows(buffers)
+        store = self._open_windows(removal)
         self._window_store = store
         self.sessions = ChatSessions(self.database, capabilities, self.remember, removal, written=self.feed.wake)
         self.windows = ContextWindow(
@@ -246,6 +236,20 @@ class Engine:
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
         self.prune = Prune(self.database, capabilities, self._passage_writer)
+
+    def _open_windows(self, removal: Removal) -> WindowStore:
+        """Where short-term windows are: a view of the log, or Redis."""
+        if self.settings.redis_url is None:
+            return LogWindows(self.database, self.remember, self.capabilities, removal)
+        try:
+            from recollect.storage.buffers import Buffers
+        except ImportError as problem:
+            raise Misconfigured(
+                "RECOLLECT_REDIS_URL needs the Redis client: pip install 'recollect[redis]'"
+            ) from problem
+        buffers = Buffers.open(self.settings.redis_url.get_secret_value())
+        self._resources.push_async_callback(buffers.close)
+        return BufferedWindows(buffers)
 
     @classmethod
     async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:
