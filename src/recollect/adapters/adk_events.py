@@ -14,6 +14,7 @@ from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
 from google.genai import types
 
+from recollect.adapters.session_log import FORMAT, storable
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.errors import Invalid
 
@@ -125,22 +126,22 @@ def message_id(place: Place, event: Event) -> str:
 
 
 def message_of(place: Place, event: Event, metadata: Mapping[str, object] | None = None) -> dict[str, Any]:
-    """What was said is searched; the payload is the event itself."""
+    """What was said is searched; the payload is the event itself, as a text, which may hold NUL."""
     return {
         "id": message_id(place, event),
         "role": "user" if event.author == "user" else "assistant",
         "speaker": event.author.strip() or None,
-        "text": text_of(event.content) or None,
+        "text": storable(text_of(event.content)) or None,
         "at": datetime.fromtimestamp(event.timestamp, UTC).isoformat(),
-        "metadata": {**(metadata or {}), APP: place.app_name},
-        "payload": json.loads(event.model_dump_json(exclude_none=True)),
+        "metadata": {**(metadata or {}), APP: place.app_name, FORMAT: PREFIX},
+        "payload": event.model_dump_json(exclude_none=True),
     }
 
 
 def event_of(message: Mapping[str, Any]) -> Event:
-    """A message that another door stored has no payload."""
-    if message["payload"] is not None:
-        return Event.model_validate_json(json.dumps(message["payload"]))
+    """A payload of another framework is no event."""
+    if _is_event(message):
+        return Event.model_validate_json(message["payload"])
     is_user = message["role"] == "user"
     return Event(
         id=message["id"],
@@ -152,9 +153,13 @@ def event_of(message: Mapping[str, Any]) -> Event:
 
 def said_at(message: Mapping[str, Any]) -> float:
     """An event's own time, to the last digit."""
-    if message["payload"] is not None:
-        return float(message["payload"]["timestamp"])
+    if _is_event(message):
+        return float(json.loads(message["payload"])["timestamp"])
     return _timestamp(message["at"])
+
+
+def _is_event(message: Mapping[str, Any]) -> bool:
+    return (message["metadata"] or {}).get(FORMAT) == PREFIX
 
 
 def text_of(content: types.Content | None) -> str:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.storage.chat_store.base import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 from recollect.adapters.connection import Connection
+from recollect.adapters.session_log import FORMAT, storable
 from recollect.checks import MAX_QUESTION_CHARACTERS, has_words
 from recollect.errors import NotFound
 from recollect.settings import Settings
@@ -163,8 +164,9 @@ class RecollectMemoryStore(AsyncDBChatStore):
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
         """Append messages, all or none."""
-        metadata = None if status == MessageStatus.ACTIVE else {STATUS: status.value}
-        written = [{**_written(message), "metadata": metadata} for message in messages]
+        written = list(map(_written, messages))
+        for message in written if status == MessageStatus.ARCHIVED else ():
+            message["metadata"][STATUS] = status.value
         if written:
             body = {"messages": written, "user_id": self.user_id}
             await self._connection.call_async("POST", "/sessions/{}/messages", key, json=body)
@@ -305,19 +307,21 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _written(message: ChatMessage) -> dict[str, Any]:
-    """What was said is searched; the payload is the message itself."""
+    """What was said is searched; the payload is the message itself, as a text, which may hold NUL."""
     return {
         "role": message.role.value,
-        "text": message.content or None,
-        "payload": json.loads(message.model_dump_json()),
+        "text": storable(message.content or "") or None,
+        "payload": message.model_dump_json(),
+        "metadata": {FORMAT: "llama_index"},
     }
 
 
 def _read(stored: dict[str, Any]) -> ChatMessage:
-    """A message that another door stored has no payload."""
-    if stored["payload"] is None:
-        return ChatMessage(role=stored["role"], content=stored["text"])
-    return ChatMessage.model_validate(stored["payload"])
+    """A payload of another framework is no message of this one: what was said is."""
+    if (stored["metadata"] or {}).get(FORMAT) != "llama_index":
+        known = {role.value for role in MessageRole}
+        return ChatMessage(role=stored["role"] if stored["role"] in known else "user", content=stored["text"])
+    return ChatMessage.model_validate(json.loads(stored["payload"]))
 
 
 def _is_archived(message: dict[str, Any]) -> bool:

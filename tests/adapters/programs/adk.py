@@ -191,8 +191,9 @@ async def refuse(sessions: RecollectSessionService) -> None:
 async def read_parts(sessions: RecollectSessionService) -> None:
     app = f"app {uuid4()}"
     session = await sessions.create_session(app_name=app, user_id="user", session_id="s")
+    odd = types.Content(role="user", parts=[types.Part(text="NUL \x00 is no letter."), types.Part(text="")])
     for number in range(1, 6):
-        await sessions.append_event(session, Event(author="user", timestamp=float(number)))
+        await sessions.append_event(session, Event(author="user", content=odd, timestamp=float(number)))
     await sessions.append_event(session, Event(author="user", partial=True))
     for config, expected in (
         (None, [1, 2, 3, 4, 5]),
@@ -205,6 +206,7 @@ async def read_parts(sessions: RecollectSessionService) -> None:
         read = await sessions.get_session(app_name=app, user_id="user", session_id="s", config=config)
         assert [event.timestamp for event in read.events] == expected
         assert read.last_update_time == 5.0
+        assert all(event.content == odd for event in read.events)
     await sessions.append_event(read, Event(author="user"))
 
 

@@ -79,7 +79,7 @@ def use_a_chat_store() -> None:
     store = RecollectChatStore(SERVER, user_id=ANNA)
     key = f"buffer of {ANNA}"
     buffer = ChatMemoryBuffer.from_defaults(chat_store=store, chat_store_key=key)
-    picture = ChatMessage(role="user", blocks=[TextBlock(text="Look:"), ImageBlock(image=b"\x89PNG\xff\x00")])
+    picture = ChatMessage(role="user", blocks=[TextBlock(text="Look: \x00"), ImageBlock(image=b"\x89PNG\xff\x00")])
     buffer.put(picture)
     buffer.put(ChatMessage(role="assistant", content="A gull."))
     assert buffer.get_all() == [picture, ChatMessage(role="assistant", content="A gull.")]
@@ -88,6 +88,12 @@ def use_a_chat_store() -> None:
     assert store.delete_last_message(key) == ChatMessage(role="assistant", content="A gull.")
     assert store.delete_messages(key) == [picture]
     assert store.delete_messages(key) is None
+
+
+def read_what_others_said() -> None:
+    said = [{"role": "captain", "text": "Cast off!", "payload": {"of": "another framework"}}]
+    Connection(SERVER).call("POST", "/sessions/{}/messages", f"aboard with {ANNA}", json={"messages": said})
+    assert RecollectChatStore(SERVER).get_messages(f"aboard with {ANNA}") == [ChatMessage("Cast off!")]
 
 
 async def find_by_other_doors() -> None:
@@ -102,4 +108,5 @@ asyncio.run(recall_in_the_next_chat())
 asyncio.run(keep_a_long_chat())
 asyncio.run(keep_what_leaves_another_store())
 use_a_chat_store()
+read_what_others_said()
 asyncio.run(find_by_other_doors())
