@@ -1,7 +1,6 @@
 """The composition root: opens the database and builds every capability and flow; nothing else wires anything."""
 
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Self
 
 from recollect import settings as environment
@@ -27,6 +26,8 @@ from recollect.flows.indexing.maintenance import Maintenance
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.passage_writer import PassageWriter
+from recollect.flows.keyed.checkpoints import CheckpointStore
+from recollect.flows.keyed.records import RecordStore
 from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
@@ -99,7 +100,7 @@ class Engine:
         self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
         if settings.indexer:
             self.indexer.start()
-            self.maintenance.start(self.embeddings.sweep, partial(self.memories.sweep, once=True))
+            self.maintenance.start(self.embeddings.sweep, self.sweep_expired)
 
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
@@ -109,7 +110,12 @@ class Engine:
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
         self.indexes = GiantIndexes(self.database, capabilities.giants, capabilities.embedding_models)
         self.maintenance = Maintenance(
-            self.database, capabilities.passages, capabilities.giants, self.indexes, self.namespace_models
+            self.database,
+            capabilities.passages,
+            capabilities.keyed_records,
+            capabilities.giants,
+            self.indexes,
+            self.namespace_models,
         )
         self.indexer = Indexer(
             self.database,
@@ -188,6 +194,16 @@ class Engine:
             self._named_items,
             self.llm,
         )
+        self.record_store = RecordStore(
+            self.database,
+            capabilities.keyed_records,
+            capabilities.passages,
+            capabilities.changes,
+            capabilities.search,
+            self._passage_writer,
+            self.namespace_models,
+        )
+        self.checkpoint_store = CheckpointStore(self.database, capabilities.checkpoints)
         self.pinned = PinnedMemories(self.database, capabilities.sessions, self.memories)
         self.gateway = Gateway(
             self.database,
@@ -244,6 +260,10 @@ class Engine:
             engine._resources = resources.pop_all()
             return engine
         raise AssertionError("an exit stack does not swallow errors")
+
+    async def sweep_expired(self, namespace: str) -> int:
+        """Remove some of what has expired in a namespace; returns how many."""
+        return await self.memories.sweep(namespace, once=True) + await self.record_store.sweep(namespace)
 
     def _written(self, namespace: str) -> None:
         """Something was stored: the indexer embeds it, and those who follow the changes hear of it."""

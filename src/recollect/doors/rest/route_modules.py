@@ -2,6 +2,7 @@
 
 from recollect.doors.rest.routes import (
     changes,
+    checkpoints,
     gateway,
     health,
     lineage,
@@ -9,6 +10,7 @@ from recollect.doors.rest.routes import (
     ltm_pinned,
     metrics,
     recall,
+    records,
     sessions,
     stm,
     users,
@@ -22,6 +24,8 @@ ROUTE_MODULES = (
     ltm_pinned,
     ltm,
     recall,
+    records,
+    checkpoints,
     gateway,
     users,
     changes,
