@@ -83,7 +83,7 @@ bench: $(DEV) ## Measure speed, as ratios in one run.
 	$(RUN)python -m benchmarks $(BENCH_OPTIONS)
 
 adapters: $(ADAPTERS) $(DEV) ## Run the makers' own tests against the adapters: ONLY=langgraph-store SOURCES=folder
-	.adapters/bin/mypy --python-executable .adapters/bin/python src/recollect/adapters/*.py
+	.adapters/bin/mypy --python-executable .adapters/bin/python $(shell find src/recollect/adapters -name '*.py')
 	.adapters/bin/python -m tests.adapters $(ONLY)
 
 yardsticks: $(if $(QUICK),$(DEV),$(YARDSTICKS)) ## Compare with other stores: CORPUS=file QUESTIONS=file

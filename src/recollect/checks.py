@@ -26,6 +26,8 @@ MAX_QUESTION_CHARACTERS = 20_000
 EMBEDDING_DIMENSIONS = 1536
 # Of stored vectors, of which each must fit into a page of PostgreSQL beside its keys. An index would take 4,000.
 MAX_DIMENSIONS = 3_072
+# Of a caller's own vectors, which no index has to take: pgvector's limit.
+MAX_OWN_DIMENSIONS = 16_000
 LARGEST_ID = 2**63 - 1
 # Of a caller's own words in a message: enough to know them again.
 MAX_SHOWN_CHARACTERS = 64
@@ -123,6 +125,11 @@ def payload(value: Json, name: str) -> str | None:
     return None if value is None else _json(value, name, MAX_TEXT_BYTES)
 
 
+def json_value(value: object, name: str) -> str:
+    """Any JSON value, as the text that PostgreSQL will store."""
+    return _json(value, name)
+
+
 def metadata_filter(value: Mapping[str, Any] | None, name: str) -> str | None:
     """What metadata must contain; an empty filter asks for nothing."""
     encoded = metadata(value, name)
@@ -180,6 +187,16 @@ def embedding(values: Sequence[float], name: str) -> str:
     if not _SHORTEST_VECTOR < length < _LONGEST_VECTOR:
         raise Invalid(f"{name} is too large or too small a vector for 32-bit arithmetic: normalise it to length 1")
     return "[" + ",".join(map(repr, numbers)) + "]"
+
+
+def own_vector(values: Sequence[float], name: str) -> str:
+    """A vector of any size in the caller's space, as pgvector's text form."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not 0 < len(values) <= MAX_OWN_DIMENSIONS:
+        raise Invalid(f"{name} must be a list of 1 to {MAX_OWN_DIMENSIONS:,} numbers")
+    for place, number in enumerate(values):
+        if isinstance(number, bool) or not isinstance(number, Real) or not abs(number) <= _LARGEST_FLOAT32:
+            raise Invalid(f"{name} must contain finite numbers that fit into 32 bits; number {place} is not one")
+    return "[" + ",".join(map(repr, map(float, values))) + "]"
 
 
 def query_embedding(values: Sequence[float], name: str) -> str:

@@ -1,7 +1,6 @@
 """The composition root: opens the database and builds every capability and flow; nothing else wires anything."""
 
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Self
 
 from recollect import settings as environment
@@ -30,6 +29,8 @@ from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.indexing.passage_writer import PassageWriter
+from recollect.flows.keyed.checkpoints import CheckpointStore
+from recollect.flows.keyed.records import RecordStore
 from recollect.flows.lineage import Lineage
 from recollect.flows.long_term.clearing import MemoryClearing
 from recollect.flows.long_term.facts import Facts
@@ -106,7 +107,7 @@ class Engine:
         self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
         if settings.indexer:
             self.indexer.start()
-            self.maintenance.start(self.embeddings.sweep, partial(self.memories.sweep, once=True))
+            self.maintenance.start(self.embeddings.sweep, self.sweep_expired)
 
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
@@ -116,7 +117,12 @@ class Engine:
         self.namespace_models = NamespaceModels(self.database, models, self.embedders)
         self.indexes = GiantIndexes(self.database, capabilities.giants, capabilities.embedding_models)
         self.maintenance = Maintenance(
-            self.database, capabilities.passages, capabilities.giants, self.indexes, self.namespace_models
+            self.database,
+            capabilities.passages,
+            capabilities.keyed_records,
+            capabilities.giants,
+            self.indexes,
+            self.namespace_models,
         )
         self.indexer = Indexer(
             self.database,
@@ -214,17 +220,34 @@ class Engine:
             self.indexer,
         )
         removal = Removal(capabilities)
-        self.stores = MemoryStores(self.database, capabilities, removal)
-        self.files = Files(self.database, capabilities, self._passage_writer)
-        self.entities = EntityMemory(self.database, capabilities, self._node_passages, removal, written=self._written)
         store = self._open_windows(removal)
         self._window_store = store
-        self.sessions = ChatSessions(self.database, capabilities, self.remember, removal, written=self.feed.wake)
         self.windows = ContextWindow(
             store,
             Summarising(self.llm),
             WindowDefaults(settings.stm_strategy, settings.stm_max_messages, settings.stm_max_tokens),
         )
+        self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
+        self.prune = Prune(self.database, capabilities, self._passage_writer)
+        self._build_for_frameworks(removal)
+
+    def _build_for_frameworks(self, removal: Removal) -> None:
+        """What agent frameworks and coding agents keep: sessions, records, checkpoints, files and entities."""
+        capabilities = self.capabilities
+        self.sessions = ChatSessions(self.database, capabilities, self.remember, removal, written=self.feed.wake)
+        self.record_store = RecordStore(
+            self.database,
+            capabilities.keyed_records,
+            capabilities.passages,
+            capabilities.changes,
+            capabilities.search,
+            self._passage_writer,
+            self.namespace_models,
+        )
+        self.checkpoint_store = CheckpointStore(self.database, capabilities.checkpoints)
+        self.stores = MemoryStores(self.database, capabilities, removal)
+        self.files = Files(self.database, capabilities, self._passage_writer)
+        self.entities = EntityMemory(self.database, capabilities, self._node_passages, removal, written=self._written)
         self.coding = CodingMemory(
             self.database,
             capabilities.sessions,
@@ -234,8 +257,6 @@ class Engine:
             self.pinned,
             self.memories,
         )
-        self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
-        self.prune = Prune(self.database, capabilities, self._passage_writer)
 
     def _open_windows(self, removal: Removal) -> WindowStore:
         """Where short-term windows are: a view of the log, or Redis."""
@@ -270,6 +291,10 @@ class Engine:
             engine._resources = resources.pop_all()
             return engine
         raise AssertionError("an exit stack does not swallow errors")
+
+    async def sweep_expired(self, namespace: str) -> int:
+        """Remove some of what has expired in a namespace; returns how many."""
+        return await self.memories.sweep(namespace, once=True) + await self.record_store.sweep(namespace)
 
     def _written(self, namespace: str) -> None:
         """Something was stored: the indexer embeds it, and those who follow the changes hear of it."""

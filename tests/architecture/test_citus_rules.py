@@ -12,7 +12,8 @@ from recollect.storage.sql import read_blocks
 NOT_DISTRIBUTED = {"recollect_migrations"}
 
 # Derived from passages, without text: reads join passages, and a policy would keep the planner from the GIN index.
-DERIVED = {"passage_words", "passage_vectors", "passage_queue", "term_stats"}
+# Of records there are only ids, and when each is over.
+DERIVED = {"passage_words", "passage_vectors", "passage_queue", "term_stats", "record_expiries"}
 
 # A key names its namespace, so it is looked up before one is known; it holds a hash and no content.
 BEFORE_NAMESPACE = {"api_keys"}
@@ -22,6 +23,7 @@ ACROSS_NAMESPACES = {
     "passages.namespaces_with_work",
     "passages.namespaces_with_expired",
     "passages.waiting_anywhere",
+    "keyed_records.namespaces_with_expired",
     "access.find",
     "access.any_guards",
     "access.elsewhere",

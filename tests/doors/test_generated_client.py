@@ -78,6 +78,8 @@ async def test_a_generated_client_calls_every_operation(
         await use_sessions(client)
         await use_chat_sessions(client)
         await use_memories(client, engine)
+        await use_records(client)
+        await use_checkpoints(client)
         await use_gateway(client)
         await use_stores(client)
         where = {"agent": "an-agent", "session_id": "s", "project": "/home/ann/ferry", "user_id": "u"}
@@ -158,6 +160,30 @@ async def use_memories(client: Client, engine: Engine) -> None:
     few = {"query": "coffee", "user_id": "v", "where": {"cups": {"gt": 2}}}
     assert (await client.call("search_memories", body=few)).results == []
     assert (await client.call("clear_memories", user_id="v")).deleted == 1
+
+
+async def use_records(client: Client) -> None:
+    record = {"path": ["users", "anna"], "key": "seat"}
+    put = record | {"op": "put", "value": {"seat": "window"}, "ttl_minutes": 5}
+    await client.call("batch_records", body={"operations": [put]})
+    asked = [record | {"op": "get"}, {"op": "search", "query": "seat"}, {"op": "paths"}, record | {"op": "delete"}]
+    got, found, listed, gone = (await client.call("batch_records", body={"operations": asked})).answers
+    assert got.record.value == found.records[0].value == {"seat": "window"}
+    assert (listed.paths, gone.deleted) == ([["users", "anna"]], True)
+
+
+async def use_checkpoints(client: Client) -> None:
+    packed = {"type": "bytes", "body": "AAEC"}
+    point = {"checkpoint_id": "1", "checkpoint": packed, "versions": {"c": "1"}, "values": {"c": packed}}
+    assert (await client.call("put_checkpoint", "thread/1", body=point | {"metadata": {"run_id": "r"}})).stored
+    writes = {"checkpoint_id": "1", "task_id": "t", "writes": [{"idx": 0, "channel": "c", "value": packed}]}
+    assert (await client.call("put_writes", "thread/1", body=writes)).stored
+    (listed,) = (await client.call("list_checkpoints", body={"thread_id": "thread/1"})).checkpoints
+    assert (listed.values.to_dict(), listed.writes[0].value.body) == ({"c": packed}, "AAEC")
+    assert (await client.call("copy_thread", "thread/1", body={"target_thread_id": "copy"})).copied == 1
+    assert (await client.call("prune_threads", body={"thread_ids": ["copy"]})).deleted == 0
+    assert (await client.call("delete_runs", body={"run_ids": ["r"]})).deleted == 2
+    assert (await client.call("delete_thread", "thread/1")).deleted == 0
 
 
 async def use_gateway(client: Client) -> None:

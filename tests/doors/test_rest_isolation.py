@@ -17,6 +17,15 @@ from tests.rest_servers import listening
 WORD = "zanzibar"
 SESSION, USER, CHAT = f"session-{WORD}", f"user-{WORD}", f"chat:{WORD}"
 AGENT = {"agent": "claude-code", "session_id": SESSION, "project": f"/home/{WORD}", "user_id": USER}
+RECORD: dict[str, Any] = {"path": ["users", USER], "key": WORD}
+PACKED = {"type": "bytes", "body": "AAEC"}
+CHECKPOINT: dict[str, Any] = {
+    "checkpoint_id": "1",
+    "checkpoint": PACKED,
+    "versions": {"c": "1"},
+    "values": {"c": PACKED},
+    "metadata": {"run_id": WORD},
+}
 SCOPES = ["current_chat", "resources", "all_user_memory"]
 
 ROUTES = {
@@ -66,6 +75,8 @@ async def fill(owner: Asked) -> dict[str, str]:
     await owner.ok("POST", "/memories/flush", identity | {"session_id": CHAT})
     await owner.ok("POST", "/resources", identity | {"resource_uri": f"file:{WORD}", "text": WORD})
     await owner.ok("POST", "/coding/turns", AGENT | {"key": "1", "prompt": f"All about {WORD}"})
+    await owner.ok("POST", "/records/batch", {"operations": [{"op": "put", "value": {"text": WORD}} | RECORD]})
+    await owner.ok("PUT", "/checkpoints/{thread_id}", CHECKPOINT, thread_id=WORD)
     store = (await owner.ok("POST", "/v1/memory_stores", {"name": WORD, "metadata": {"user_id": USER}}))["id"]
     path = f"/v1/memory_stores/{store}/memories"
     file = await owner.ok("POST", path, {"path": f"/{WORD}.md", "content": WORD})
@@ -90,9 +101,15 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         await check_coding(stranger)
         await check_long_term(stranger, ids["memory"])
         assert WORD in (await owner.ok("POST", "/coding/context", AGENT | {"session_id": "another"}))["context"]
+        await check_records(stranger)
+        await check_checkpoints(stranger)
         await check_gateway(stranger, ids["key"])
         await check_stores(stranger, ids)
         await check_forgetting(stranger)
+        (found,) = (await owner.ok("POST", "/records/batch", {"operations": [{"op": "get"} | RECORD]}))["answers"]
+        assert found["record"]["value"] == {"text": WORD}
+        (kept_state,) = (await owner.ok("POST", "/checkpoints/list", {}))["checkpoints"]
+        assert (kept_state["thread_id"], kept_state["writes"]) == (WORD, [])
         search = {"user_id": USER, "user_key": ids["key"], "query": WORD, "scope": ["all_user_memory"]}
         assert (await owner.ok("POST", "/memories/search", search))["results"]
         assert (await owner.ok("GET", "/stm/{session_id}/messages", session_id=SESSION))["messages"]
@@ -208,6 +225,39 @@ async def check_coding(stranger: Asked) -> None:
     seen = await stranger.ok("GET", "/stm/{session_id}/messages", session_id=f"claude-code:{SESSION}")
     assert [message["content"] for message in seen["messages"]] == ["mine"]
     await stranger.ok("DELETE", "/stm/{session_id}", session_id=f"claude-code:{SESSION}")
+
+
+async def check_records(stranger: Asked) -> None:
+    """The same path and key in another namespace is another record."""
+    operations: list[dict[str, Any]] = [
+        {"op": "get"} | RECORD,
+        {"op": "search", "query": WORD},
+        {"op": "search", "filter": {"text": WORD}},
+        {"op": "search", "vector": [1.0]},
+        {"op": "paths"},
+        {"op": "delete"} | RECORD,
+    ]
+    answers = (await stranger.ok("POST", "/records/batch", {"operations": operations}))["answers"]
+    assert answers[0]["record"] is None
+    assert [answer["records"] for answer in answers[1:4]] == [[], [], []]
+    assert (answers[4]["paths"], answers[5]["deleted"]) == ([], False)
+    for own in ({"op": "put", "value": "mine"}, {"op": "delete"}):
+        await stranger.ok("POST", "/records/batch", {"operations": [own | RECORD]})
+
+
+async def check_checkpoints(stranger: Asked) -> None:
+    """The same thread in another namespace is another thread."""
+    mine = {"target_thread_id": "mine"}
+    assert await stranger.ok("POST", "/checkpoints/{thread_id}/copy", mine, thread_id=WORD) == {"copied": 0}
+    assert await stranger.ok("POST", "/checkpoints/list", {}) == {"checkpoints": []}
+    own = {"checkpoint_id": "1", "task_id": "t", "writes": [{"idx": 0, "channel": "c", "value": PACKED}]}
+    await stranger.ok("POST", "/checkpoints/{thread_id}/writes", own, thread_id=WORD)
+    assert await stranger.ok("POST", "/checkpoints/delete-runs", {"run_ids": [WORD]}) == {"deleted": 0}
+    await stranger.ok("POST", "/checkpoints/prune", {"thread_ids": [WORD], "strategy": "delete"})
+    await stranger.ok("PUT", "/checkpoints/{thread_id}", CHECKPOINT | {"values": {}}, thread_id=WORD)
+    (found,) = (await stranger.ok("POST", "/checkpoints/list", {"thread_id": WORD}))["checkpoints"]
+    assert found["values"] == {}
+    await stranger.ok("DELETE", "/checkpoints/{thread_id}", thread_id=WORD)
 
 
 async def check_gateway(stranger: Asked, key_of_owner: str) -> None:

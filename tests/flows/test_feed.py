@@ -11,6 +11,7 @@ from recollect.errors import Conflict, Invalid
 from recollect.flows.cognitive.golden_test import Entry as Golden
 from recollect.flows.feed import Entry, Page
 from recollect.flows.gateway import Owner, Said
+from recollect.flows.keyed.operations import DeleteRecord, PutRecord
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change as MemoryChange
 from recollect.flows.long_term.memory_requests import Options
@@ -93,6 +94,10 @@ async def test_every_kind_is_told_of(engine: Engine, namespace: str) -> None:
     await engine.golden_test.remove(namespace, query.id)
     for text in ("Owl care.", "Owl care, revised."):
         await engine.gateway.put_resource(Owner(namespace, "ann"), "file:owls", text)
+    for value in ({"bird": "owl"}, {"bird": "barn owl"}):
+        await engine.record_store.batch(namespace, [PutRecord(("Ann",), "pet", value, ["Ann has an owl."])])
+    await engine.record_store.batch(namespace, [PutRecord(("Ann",), "food", "mice"), DeleteRecord(("Ann",), "none")])
+    await engine.record_store.batch(namespace, [DeleteRecord(("Ann",), "food")])
     assert await told(engine, namespace) == [
         ("add", "message", "Ann likes owls."),
         ("add", "document", "A book of owls."),
@@ -111,6 +116,10 @@ async def test_every_kind_is_told_of(engine: Engine, namespace: str) -> None:
         ("delete", "golden", ""),
         ("add", "resource", "Owl care, revised."),
         ("update", "resource", "Owl care, revised."),
+        ("add", "record", "Ann has an owl."),
+        ("update", "record", "Ann has an owl."),
+        ("add", "record", ""),
+        ("delete", "record", ""),
     ]
     numbers = [entry.change.number for entry in await entries(engine, namespace)]
     assert numbers == list(range(1, len(numbers) + 1))

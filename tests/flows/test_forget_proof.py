@@ -10,6 +10,7 @@ from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.feed import MAX_LIMIT
 from recollect.flows.gateway import Owner, Said
+from recollect.flows.keyed.operations import PutRecord
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
@@ -23,6 +24,7 @@ from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.storage import vector_index
 from recollect.storage.sql import Query
+from tests.flows.threads import put_thread
 from tests.storage.test_isolation import fill
 
 pytestmark = pytest.mark.unindexed(
@@ -142,6 +144,8 @@ async def others(engine: Engine, namespace: str) -> int:
     await engine.memories.add(namespace, "Ann keeps a cat.", "fact", MemoryScope("Ann", session_id="diary"))
     removed = await engine.memories.add(namespace, "Ann keeps a dog.", "fact", MemoryScope("Ann"))
     await engine.memories.delete(namespace, str(removed.memory.id))
+    await engine.record_store.batch(namespace, [PutRecord(("Ann",), "pet", {"keeps": "a cat"}, ttl_minutes=60)], "Ann")
+    await put_thread(engine, namespace, "thread of Ann", "Ann", "a cat")
     await engine.remember.document(namespace, "On the keeping of cats.", None, None)
     await engine.cognition.store_episode(namespace, "How to keep a cat?", 0.5, "Behind a door.")
     await engine.cognition.update_working(namespace, "the cat", 0.5)
@@ -189,6 +193,9 @@ async def plant(engine: Engine, namespace: str, golden: int) -> Planted:
     await engine.gateway.add(owner, "chat:1", [Said(PERSON, "user", 1780000000000, SENTENCE)])
     await engine.gateway.put_resource(owner, "file:zyxomlurk", "Nothing yet.", SENTENCE)
     await engine.gateway.put_resource(owner, "file:zyxomlurk", SENTENCE, SENTENCE, {"note": SENTENCE})
+    record = PutRecord((SENTENCE,), SENTENCE, {"note": SENTENCE}, vectors=[[1.0]], ttl_minutes=60)
+    await engine.record_store.batch(namespace, [record], PERSON)
+    await put_thread(engine, namespace, "their thread", PERSON, SENTENCE)
     await plant_memories(engine, namespace)
     await store(engine, namespace, PERSON, SENTENCE, f"{SENTENCE} Always.")
     insight = (await engine.cognition.compress(namespace, SENTENCE, [said[0].seq, logged.seq])).insight.id
@@ -243,6 +250,9 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         await engine.indexer.flush(namespace)
     told = {table for table, _ in telling(await everything(engine, namespace), *UNUSUAL)}
     assert told == {
+        "checkpoint_values",
+        "checkpoint_writes",
+        "checkpoints",
         "documents",
         "episodes",
         "graph_edge_versions",
@@ -257,6 +267,7 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "memory_versions",
         "messages",
         "passages",
+        "records",
         "resources",
         "sessions",
         "stale_items",
@@ -274,6 +285,9 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
     assert receipt.insights_left == (planted.mixed,)
     assert {kind: count for kind, count in receipt.rows.items() if kind != "passages"} == {
         "api_keys": 1,
+        "checkpoint_values": 1,
+        "checkpoint_writes": 1,
+        "checkpoints": 1,
         "giants": 1,
         "insights": 1,
         "judge_scores": 1,
@@ -282,6 +296,7 @@ async def test_nothing_of_a_user_is_left_in_any_table_and_others_keep_every_row(
         "memory_stores": 1,
         "memory_versions": 4,
         "messages": 9,
+        "records": 1,
         "resources": 1,
         "sessions": 2,
         "store_files": 1,

@@ -45,6 +45,10 @@ from generate_series(1, 3);
 insert into graph_nodes (namespace, name, label, labelled) select $1, 'n' || i, 'l', true from generate_series(1, 8) i;
 insert into graph_edges (namespace, source, target, relation, weight)
 select $1, min(id), max(id), 'r' || i, 1 from graph_nodes, generate_series(1, 10) i where namespace = $1 group by i;
+insert into records (namespace, id, path, key, value, texts) select $1, gen_random_uuid(), '{a}', 'k', '1', '{}'
+from generate_series(1, 13);
+insert into checkpoints (namespace, thread_id, checkpoint_ns, checkpoint_id, type, body, versions, metadata)
+select $1, 't', '', i::text, 'bytes', '', '{}', '{}' from generate_series(1, 14) i;
 insert into passages (namespace, kind, item_id, part, owner, at, text)
 select $1, 'message', i::text, 0, 'ann', now(), 'text' from generate_series(1, 11) i;
 insert into passage_vectors (namespace, id, kind, owner, model, embedding)
@@ -91,6 +95,8 @@ async def test_every_kind_is_counted_in_its_own_namespace(engine: Engine, namesp
         "resources": 7,
         "memory_stores": 2,
         "store_files": 3,
+        "records": 13,
+        "checkpoints": 14,
         "graph_nodes": 8,
         "graph_edges": 10,
         "passages": 11,

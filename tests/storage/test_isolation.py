@@ -11,6 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.gateway import Owner
+from recollect.flows.keyed.operations import PutRecord
 from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.flows.stores.rules import STORE, shown
@@ -21,6 +22,7 @@ from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
 from recollect.settings import Settings
+from tests.flows.threads import put_thread
 from tests.storage.databases import RawConnection
 
 pytestmark = pytest.mark.unindexed(
@@ -36,6 +38,7 @@ WITHOUT_POLICY = {
     "passage_vectors",
     "passage_queue",
     "term_stats",
+    "record_expiries",
 }
 
 
@@ -71,6 +74,9 @@ async def fill(engine: Engine, namespace: str) -> None:
     await engine.gateway.put_resource(Owner(namespace, "user"), "file:///secret", "a secret in a file")
     store = shown(STORE, (await engine.stores.create(namespace, "secrets", metadata={"user_id": "user"})).id)
     await engine.files.create(namespace, store, "/secret.md", "a secret in a store")
+    kept = PutRecord(("secrets",), "one", {"text": "a secret under a key"}, vectors=[[0.5, 1.0]], ttl_minutes=60)
+    await engine.record_store.batch(namespace, [kept], "user")
+    await put_thread(engine, namespace, "a thread", "user", "a secret state")
     await engine.windows.configure(namespace, "window", WindowConfig("token_threshold", max_tokens=1))
     await engine.windows.add(
         namespace, "window", [NewMessage("user", "an old secret"), NewMessage("user", "the latest secret")]

@@ -6,6 +6,7 @@ from recollect.memory.accounts.access import Keys
 from recollect.memory.accounts.turns import ModelTurns
 from recollect.memory.accounts.usage import Usage
 from recollect.memory.changes import Changes
+from recollect.memory.checkpoints import Checkpoints
 from recollect.memory.cognitive.entities import Entities
 from recollect.memory.cognitive.episodes import Episodes
 from recollect.memory.cognitive.golden import Golden
@@ -19,6 +20,7 @@ from recollect.memory.index.giants import Giants
 from recollect.memory.index.passages import Passages
 from recollect.memory.index.search import Search
 from recollect.memory.index.sizes import Sizes
+from recollect.memory.keyed_records import KeyedRecords
 from recollect.memory.log import Log
 from recollect.memory.memories import Memories
 from recollect.memory.records import Records
@@ -44,6 +46,8 @@ class Capabilities:
     resources: Resources = field(default_factory=Resources)
     stores: Stores = field(default_factory=Stores)
     store_files: StoreFiles = field(default_factory=StoreFiles)
+    keyed_records: KeyedRecords = field(default_factory=KeyedRecords)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     insights: Insights = field(default_factory=Insights)
     working: Working = field(default_factory=Working)
     episodes: Episodes = field(default_factory=Episodes)

@@ -32,6 +32,7 @@ LEFT_OUT = {
     "passage_queue": "what the indexer has to do is known from the passages that were made",
     "term_stats": "counted by the indexer",
     "giants": "names indexes of one database",
+    "record_expiries": "made from records",
     "embedding_models": "the target database chooses its own embedding model",
     "working_state": "a row to lock, made when it is needed",
     "api_keys": "keys are not transferred",

@@ -63,6 +63,22 @@ assert (
     ask("POST", "/coding/turns", {**where, "key": "1", "prompt": ferry["content"], "answer": "Noted."})["messages"] == 2
 )
 assert ask("POST", "/coding/context", {**where, "session_id": "another"})["context"]
+put = {"op": "put", "path": ["users", "anna"], "key": "seat", "value": {"seat": "window"}}
+find = {"op": "search", "path": ["users"], "query": "Where does she sit?"}
+assert ask("POST", "/records/batch", {"operations": [put]})["answers"][0]["record"]
+assert ask("POST", "/records/batch", {"operations": [find]})["answers"][0]["records"][0]["value"] == put["value"]
+THREAD = {"thread_id": "a thread"}
+packed = {"type": "bytes", "body": "AAEC"}
+point = {"checkpoint_id": "1", "checkpoint": packed, "versions": {"messages": "1"}, "values": {"messages": packed}}
+write = {"checkpoint_id": "1", "task_id": "t", "writes": [{"idx": 0, "channel": "messages", "value": packed}]}
+assert ask("PUT", "/checkpoints/{thread_id}", point, **THREAD)
+assert ask("POST", "/checkpoints/{thread_id}/writes", write, **THREAD)
+assert ask("POST", "/checkpoints/{thread_id}/copy", {"target_thread_id": "a copy"}, **THREAD) == {"copied": 1}
+assert ask("POST", "/checkpoints/prune", {"thread_ids": ["a copy"], "strategy": "delete"}) == {"deleted": 1}
+assert ask("POST", "/checkpoints/delete-runs", {"run_ids": ["none"]}) == {"deleted": 0}
+[kept] = ask("POST", "/checkpoints/list", {})["checkpoints"]
+assert (kept["values"], kept["writes"][0]["value"]) == ({"messages": packed}, packed)
+assert ask("DELETE", "/checkpoints/{thread_id}", **THREAD) == {"deleted": 1}
 assert ask("GET", "/changes")["changes"]
 with client.stream("GET", "/changes", headers={"Accept": "text/event-stream"}) as events:
     assert next(events.iter_lines()).startswith("id: ")

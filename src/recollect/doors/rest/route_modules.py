@@ -2,6 +2,7 @@
 
 from recollect.doors.rest.routes import (
     changes,
+    checkpoints,
     coding,
     gateway,
     health,
@@ -11,6 +12,7 @@ from recollect.doors.rest.routes import (
     ltm_pinned,
     metrics,
     recall,
+    records,
     sessions,
     stm,
     users,
@@ -25,6 +27,8 @@ ROUTE_MODULES = (
     ltm_many,
     ltm,
     recall,
+    records,
+    checkpoints,
     gateway,
     users,
     coding,

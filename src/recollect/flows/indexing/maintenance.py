@@ -11,6 +11,7 @@ from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.inference.embedding.embedder import Embedder
 from recollect.memory.index.giants import MAX_GIANTS, RENEW_SHARE, Giant, Giants
 from recollect.memory.index.passages import Passages
+from recollect.memory.keyed_records import KeyedRecords
 from recollect.storage import vector_index
 from recollect.storage.database import Database
 
@@ -34,12 +35,14 @@ class Maintenance:
         self,
         database: Database,
         passages: Passages,
+        keyed_records: KeyedRecords,
         giants: Giants,
         indexes: GiantIndexes,
         namespace_models: NamespaceModels,
     ) -> None:
         self._database = database
         self._passages = passages
+        self._records = keyed_records
         self._giants = giants
         self._indexes = indexes
         self._namespace_models = namespace_models
@@ -69,7 +72,7 @@ class Maintenance:
         """
         waiting: list[str] = []
         for _ in range(BATCHES_EACH):
-            namespaces = await self._passages.namespaces_with_expired(self._database, waiting, LOOKED_AT)
+            namespaces = await self._with_expired(waiting)
             if not namespaces:
                 return True
             for namespace in namespaces:
@@ -80,6 +83,11 @@ class Maintenance:
                     waiting.append(namespace)
                     _log.warning("Expired memories are removed later: %s", problem, extra={"namespace": namespace})
         return False
+
+    async def _with_expired(self, besides: list[str]) -> list[str]:
+        """Namespaces where something is over; a record that is not searched has no passage that says so."""
+        found = await self._passages.namespaces_with_expired(self._database, besides, LOOKED_AT)
+        return sorted({*found, *await self._records.namespaces_with_expired(self._database, besides, LOOKED_AT)})
 
     async def build_indexes(self, namespace: str, embedder: Embedder | None = None) -> list[Giant]:
         """Build or renew what a namespace needs now, for its own model or another; returns the indexes made."""

@@ -77,6 +77,31 @@ class PassageWriter:
             excerpts, await self._namespace_models.documents(namespace, [excerpt.text for excerpt in excerpts])
         )
 
+    async def prepare_each(
+        self, namespace: str, items: Sequence[Sequence[str]]
+    ) -> tuple[list[tuple[Excerpt, ...]], Prepared]:
+        """The same for several items of some texts each: the passages of each item, and all of them together."""
+        excerpts = [
+            tuple([excerpt for text in texts for excerpt in await in_steps(analysing(text))]) for texts in items
+        ]
+        every = tuple(excerpt for each in excerpts for excerpt in each)
+        if not 0 < len(every) <= MAX_EMBEDDED_AT_ONCE:
+            return excerpts, Prepared(every, Embedding(None))
+        embedding = await self._namespace_models.documents(namespace, [excerpt.text for excerpt in every])
+        return excerpts, Prepared(every, embedding)
+
+    async def replace(
+        self, tx: Transaction, passages: Sequence[int], sources: Sequence[Source], prepared: Prepared
+    ) -> None:
+        """Write the passages of several items of one kind, in place of some that were there."""
+        embedded = prepared.embedded
+        if embedded is None or not await self._namespace_models.is_settled_on(tx, embedded.model):
+            await self._passages.replace(tx, passages, sources)
+            return
+        texts = (excerpt.text for excerpt in prepared.excerpts)
+        vectors = dict(zip(texts, map(as_text, embedded.vectors), strict=True))
+        await self._passages.replace(tx, passages, sources, embedded.model, vectors)
+
     async def add(self, tx: Transaction, source: Source, prepared: Prepared) -> None:
         """Write an item's passages with all that is known of them."""
         await self._passages.add(tx, [source])

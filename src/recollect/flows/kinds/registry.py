@@ -2,12 +2,13 @@
 
 from recollect.flows.kinds.cognitive import COGNITIVE
 from recollect.flows.kinds.conversations import CONVERSATIONS
+from recollect.flows.kinds.keyed import KEYED
 from recollect.flows.kinds.kind import InFeed, Item, Kind, Owned
 from recollect.flows.kinds.long_term import LONG_TERM, PAST_MEMORY, RESOURCE
 from recollect.flows.kinds.quality import QUALITY
 from recollect.flows.kinds.stores import STORES
 
-KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *QUALITY, *STORES)
+KINDS: tuple[Kind, ...] = (*CONVERSATIONS, *LONG_TERM, *COGNITIVE, RESOURCE, *KEYED, *QUALITY, *STORES)
 """Each behind those that it refers to: the order of an export."""
 
 

@@ -155,6 +155,8 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         partial(_parses, lambda text: text == "\\x" + bytes.fromhex(text[2:]).hex()),
     ),
     "bigint[]": ("a list of whole numbers", _list_of(_whole)),
+    "text[]": ("a list of texts", _list_of(lambda value: isinstance(value, str))),
+    "vector[]": ("a list of vectors in text", _list_of(lambda value: isinstance(value, str))),
     f"vector({checks.EMBEDDING_DIMENSIONS})": ("a list of numbers", _list_of(_number)),
 }
 """What a value of a type must be. What JSON columns hold is anybody's, and what is not named the database checks."""

@@ -266,10 +266,12 @@ class Passages:
         self, tx: Transaction, kind: str, item_id: str, model: str, vectors: Mapping[str, str]
     ) -> None:
         """Store the vectors of an item that this same transaction added; vectors by the text of their passage."""
-        ids = await self.of_items(tx, kind, [item_id])
-        # No one else sees these passages yet, so their words are not counted and no worker has them.
-        claims = await self._claims(tx, dict.fromkeys(ids, False))
+        claims = await self._new_claims(tx, kind, [item_id])
         await self.complete(tx, claims, model, [vectors[claim.text] for claim in claims])
+
+    async def _new_claims(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> list[Claim]:
+        # No one else sees these passages yet, so their words are not counted and no worker has them.
+        return await self._claims(tx, dict.fromkeys(await self.of_items(tx, kind, item_ids), False))
 
     async def items(self, db: Statements, ids: Sequence[int]) -> dict[int, str]:
         """The item that each of some passages belongs to."""
@@ -311,14 +313,31 @@ class Passages:
 
         Once in a transaction: two that each take away counts twice could wait for each other.
         """
+        await self.replace(tx, ids, [])
+
+    async def replace(
+        self,
+        tx: Transaction,
+        ids: Sequence[int],
+        sources: Sequence[Source],
+        model: str | None = None,
+        vectors: Mapping[str, str] | None = None,
+    ) -> None:
+        """Forget passages and add those of some items of one kind, and count the words of both at once.
+
+        With a model, the new ones are complete: vectors by the text of their passage.
+        """
         await tx.all(_Sql.lock, ids=ids)
         rows = await tx.all(_Sql.counted_weights, ids=ids)
-        if rows:
-            counted = await in_steps(_terms(row["weights"]) for row in rows)
-            counts = await self._count(tx, counted, sign=-1)
-            await tx.all(_Sql.remove_unused_terms, counts=sorted(counts))
+        gone = await in_steps(_terms(row["weights"]) for row in rows)
         for statement in (_Sql.remove, _Sql.remove_words, _Sql.remove_vectors, _Sql.remove_from_queue):
             await tx.all(statement, ids=ids)
+        await self.add(tx, sources)
+        claims: list[Claim] = []
+        if model is not None and vectors is not None and sources:
+            claims = await self._new_claims(tx, sources[0].kind, [source.item_id for source in sources])
+            await self._add_vectors(tx, claims, model, [vectors[claim.text] for claim in claims])
+        await self._count(tx, [claim.terms for claim in claims], gone)
 
     async def claim(self, tx: Transaction, limit: int, *, with_model: bool) -> list[Claim]:
         """Take the newest waiting passages for this transaction; other indexers pass them over."""
@@ -350,6 +369,10 @@ class Passages:
 
     async def complete(self, tx: Transaction, claims: Sequence[Claim], model: str, vectors: Sequence[str]) -> None:
         """Store the vectors of claimed passages, count their words, and take them off the queue."""
+        await self._add_vectors(tx, claims, model, vectors)
+        await self._count(tx, [claim.terms for claim in claims if not claim.counted])
+
+    async def _add_vectors(self, tx: Transaction, claims: Sequence[Claim], model: str, vectors: Sequence[str]) -> None:
         await tx.all(
             _Sql.add_vectors,
             ids=[claim.id for claim in claims],
@@ -360,7 +383,6 @@ class Passages:
             model=model,
         )
         await tx.all(_Sql.remove_from_queue, ids=[claim.id for claim in claims])
-        await self._count(tx, [claim.terms for claim in claims if not claim.counted])
 
     async def count_only(self, tx: Transaction, claims: Sequence[Claim]) -> None:
         """Without a model: count the words; the passages stay in the queue until there is one."""
@@ -405,13 +427,17 @@ class Passages:
             rows = await connection.fetch(_Sql.namespaces_with_expired.text, list(besides), limit)
         return [row["namespace"] for row in rows]
 
-    async def _count(self, tx: Transaction, passages: Sequence[Iterable[int]], sign: int = 1) -> Counter[int]:
-        """Add to the statistics, or take away; returns how many of the passages hold each term."""
+    async def _count(self, tx: Transaction, added: Sequence[Iterable[int]], gone: Sequence[Iterable[int]] = ()) -> None:
+        """Change the statistics of how many passages hold each term, and drop terms that none holds any more."""
         counts: Counter[int] = Counter()
-        await in_steps(map(counts.update, passages))
-        counts[bm25.ALL_PASSAGES] = len(passages)
-        await tx.all(_Sql.count_terms, terms=list(counts), counts=[sign * count for count in counts.values()])
-        return counts
+        await in_steps(map(counts.update, added))
+        await in_steps(map(counts.subtract, gone))
+        counts[bm25.ALL_PASSAGES] = len(added) - len(gone)
+        changed = {term: count for term, count in counts.items() if count}
+        if changed:
+            await tx.all(_Sql.count_terms, terms=list(changed), counts=list(changed.values()))
+        if fewer := sorted(term for term, count in changed.items() if count < 0):
+            await tx.all(_Sql.remove_unused_terms, counts=fewer)
 
 
 def keys_of(namespace: str, owner: str, excerpt: Excerpt) -> list[int]:
