@@ -13,6 +13,8 @@ from tests.mcp_servers import serving
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Their programs run in `make adapters`, with the frameworks.
+ADAPTERS = sorted((ROOT / "docs" / "adapters").glob("*.md"))
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 ONE_SCREEN = 60
 
@@ -45,15 +47,22 @@ def test_a_python_block_runs(settings: Settings, code: str, tmp_path: Path) -> N
 
 def test_every_make_command_in_the_pages_is_a_target() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    for page in PAGES:
+    for page in [*PAGES, *ADAPTERS]:
         commands = re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.M)
         assert set(commands) <= targets, page.name
 
 
 def test_every_link_between_the_pages_leads_somewhere() -> None:
-    for page in PAGES:
+    for page in [*PAGES, *ADAPTERS]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_table_of_adapters_has_every_page_and_every_extra_of_one() -> None:
+    table = (ROOT / "docs" / "adapters" / "README.md").read_text()
+    extras = set(re.findall(r"pip install[^`]*'recollect\[([a-z-]+)\]'", "".join(p.read_text() for p in ADAPTERS)))
+    assert {page.name for page in ADAPTERS} - {"README.md"} == set(re.findall(r"^\| \[.*?\]\((.*?)\)", table, re.M))
+    assert extras == set(re.findall(r"^\| \[.*?\| `(.*?)` \|", table, re.M))
 
 
 def test_every_setting_is_documented() -> None:

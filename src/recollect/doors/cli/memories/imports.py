@@ -83,14 +83,14 @@ def _print(report: Report, seconds: float, dry_run: bool) -> None:
         echo(f"{refusal.place}: {refusal.reason}", err=True)
     if report.refused > len(report.refusals):
         echo(f"... and {report.refused - len(report.refusals):,} more", err=True)
-    if report.left_out:
-        echo("Left out:")
-    for reason, count in report.left_out.most_common():
-        echo(f"{count:>10,}  {reason} ({'; '.join(report.examples[reason])}{'; ...' if count > 3 else ''})")
     verb = "to import" if dry_run else "imported"
     for kind in sorted(report.added.keys() | report.known.keys()):
         changed = f"  {report.changed[kind]:>10,} replaced" if report.changed.total() else ""
         echo(f"{report.added[kind]:>10,} {verb}  {report.known[kind]:>10,} already present{changed}  {kind}")
+    if report.left_out:
+        echo("Left out:")
+    for reason, count in report.left_out.most_common():
+        echo(f"{count:>10,}  {reason} ({'; '.join(report.examples[reason])}{'; ...' if count > 3 else ''})")
     replaced = f"{report.changed.total():,} replaced, " if report.changed.total() else ""
     rate = _items(report) / seconds
     echo(

@@ -91,7 +91,7 @@ def refuse_other_format(path: Path, origin: str | None) -> None:
     """Refuse what seems to be in another format than was named, and name the other."""
     found = recognised(path, origin)
     if found is not None and found != origin:
-        about = FORMATS[found].about if found in FORMATS else f"a file of {found}"
+        about = FORMATS[found].about.partition(":")[0] if found in FORMATS else f"a file of {found}"
         raise Invalid(f"{path} looks like {about}. Use --from {found}.")
 
 
