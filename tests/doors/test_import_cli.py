@@ -30,7 +30,9 @@ def test_an_export_is_counted_imported_and_told_of(settings: Settings, namespace
     done = recollect("import", "--from", "chatgpt", path, "--user", "mira")
     assert done.returncode == 0, done.stderr
     assert f"Namespace '{namespace}': {sum(counted['added'].values()):,} imported, 0 already present" in done.stdout
-    assert "messages on a branch that is not the current one (conversations.json, conversation 1" in done.stdout
+    imported, _, left_out = done.stdout.partition("Left out:")
+    assert imported.count(" already present ") == 2  # messages and sessions, before what was left out
+    assert "messages on a branch that is not the current one (conversations.json, conversation 1" in left_out
     again = json.loads(recollect("import", "--from", "chatgpt", path, "--user", "mira", "--json").stdout)
     assert (sum(again["added"].values()), again["known"]) == (0, counted["added"])
     changes = [json.loads(line) for line in recollect("watch", "--once", "--json").stdout.splitlines()]
