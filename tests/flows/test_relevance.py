@@ -71,7 +71,20 @@ async def test_a_question_that_was_asked_before_does_not_come_first(engine: Engi
     found = await ask(engine, namespace, question, explain=True)
     assert found.memories[0].text == ordered
     echoes = {memory.text: memory.explanation.parts.echo for memory in found.memories if memory.explanation is not None}
-    assert echoes == {ordered: 0, asked[0][1]: ranking.QUESTION.echo, asked[1][1]: ranking.QUESTION.echo / 2}
+    answered = ranking.QUESTION.echo * ranking.ANSWERED_BEFORE
+    assert echoes == {ordered: 0, asked[0][1]: ranking.QUESTION.echo, asked[1][1]: answered}
+
+
+async def test_what_the_assistant_answered_before_is_found_when_it_is_asked_again(
+    engine: Engine, namespace: str
+) -> None:
+    for number, text in enumerate(KNOWN):
+        await remember(engine, namespace, ("user", text), session=f"day {number}", at=NOW - timedelta(days=60))
+    answer = "Use 1:5:5 for rye and keep it at 24 degrees."
+    chat = [("user", "Which sourdough starter ratio should I use for rye?"), ("assistant", answer)]
+    await remember(engine, namespace, *chat, session="baking", at=NOW - timedelta(days=5))
+    found = await ask(engine, namespace, "Which ratio for the rye sourdough starter?")
+    assert found.memories[0].text == answer
 
 
 async def test_the_latest_is_the_newest(engine: Engine, namespace: str) -> None:

@@ -28,6 +28,8 @@ SAME_QUESTION = 0.7
 """Words as a part of the best possible: a question that has as much was asked before."""
 LONGER_QUESTION = 1.5
 """A question that is so many times longer than another is not the same one."""
+ANSWERED_BEFORE = 0.15
+"""What the assistant answered then, as a part of an echo: behind what a person stated, before what is unrelated."""
 
 Session = tuple[str, str]
 """Whose, and its id: two users may call theirs the same."""
@@ -169,7 +171,7 @@ class _Context:
 
     neighbours: Mapping[Place, Neighbour]
     echoes: Mapping[int, float]
-    """By the id of a passage: whether it is the question itself, asked before, or half, what was answered then."""
+    """By the id of a passage: 1 for the question itself, asked before, and a little for what was answered then."""
     best_in_session: Mapping[Session, float]
     number_in_session: Mapping[Session, int]
     prefers_assistant: bool
@@ -314,7 +316,7 @@ def _asks_a_person(passage: Nominee, before: Neighbour | None, after: Neighbour 
 
 
 def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | None, traits: QuestionTraits) -> float:
-    """A question to the assistant that was asked before must not come first, nor what it said then.
+    """A question to the assistant that was asked before must not come first; what it answered gives way to a statement.
 
     One that is much longer tells something besides.
     """
@@ -322,7 +324,7 @@ def _echo(candidate: _Candidate, before: Neighbour | None, after: Neighbour | No
         return 0.0
     if candidate.best.role == ASSISTANT:
         answers = before is not None and before.role != ASSISTANT and before.asks and before.words >= SAME_QUESTION
-        return 0.5 if answers else 0.0
+        return ANSWERED_BEFORE if answers else 0.0
     heard = after is None or after.role == ASSISTANT
     is_as_short = len(candidate.best.text) <= LONGER_QUESTION * traits.length
     return float(
