@@ -208,6 +208,21 @@ def test_what_the_user_changed_since_stays(home: Path) -> None:
     assert gemini.read_text() == GEMINI_SETTINGS.replace("dark", "light")
 
 
+def test_prompts_that_hooks_kept_go_with_the_last_installation_of_their_agent(home: Path) -> None:
+    run("install", "claude-code", "--yes")
+    run("install", "claude-code", "--yes", "--project")
+    run("install", "cursor", "--yes")
+    (state,) = home.rglob("coding-agents")
+    kept = [state / "sessions" / name for name in ("claude-code-one.json", "cursor-one.json")]
+    kept[0].parent.mkdir(exist_ok=True)
+    for file in kept:
+        file.write_text("{}")
+    run("uninstall", "claude-code", "--yes")
+    assert all(file.exists() for file in kept)
+    run("uninstall", "claude-code", "--yes", "--project")
+    assert [file.exists() for file in kept] == [False, True]
+
+
 def test_another_installation_replaces_the_first(home: Path) -> None:
     fill(home)
     before = files(home)

@@ -83,7 +83,7 @@ def uninstall(name: str, *, project: bool, yes: bool) -> None:
         remove_folders(written)
     if lost := records.waiting(place):
         echo(f"{lost} turn(s) had not reached the memory and are gone.", err=True)
-    records.remove(place)
+    records.remove(place, name)
     echo(f"{agent.title} is disconnected. What it said stays in the memory.")
 
 

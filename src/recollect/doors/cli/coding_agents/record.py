@@ -94,9 +94,12 @@ def waiting(place: Path) -> int:
     return len(list((place / "turns").glob("*.json")))
 
 
-def remove(place: Path) -> None:
-    """The record, and what the hooks kept beside it. Logs stay."""
+def remove(place: Path, agent: str) -> None:
+    """The record, and what the hooks kept: of sessions only if the agent is not connected elsewhere. Logs stay."""
     shutil.rmtree(place)
+    if not any(home().glob(f"{agent}*/record.json")):
+        for file in (home() / "sessions").glob(f"{agent}-*.json"):
+            file.unlink(missing_ok=True)
     with suppress(OSError):
         place.parent.rmdir()
 
