@@ -50,7 +50,7 @@ def main() -> None:
     is_foreign = hook["agent"] == "claude-code" and "cursor_version" in given
     if not is_foreign and not given.get("agent_id"):
         context = Event(hook, name, kind, given).handle()
-    print(json.dumps(output(hook["agent"], kind, given, context)))
+    print(json.dumps(_output(hook["agent"], kind, given, context)))
 
 
 class Event:
@@ -67,7 +67,7 @@ class Event:
         self._where = {
             "agent": hook["agent"],
             "session_id": session[:200],
-            "project": project_of(str(given.get("cwd") or roots[0])),
+            "project": _project_of(str(given.get("cwd") or roots[0])),
             "user_id": hook["user"],
         }
         safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in session)
@@ -81,7 +81,7 @@ class Event:
         return context
 
     def _start(self) -> str | None:
-        forget_old("sessions")
+        _forget_old("sessions")
         self._deliver()
         source = self._given.get("source")
         if source == "resume":
@@ -114,7 +114,7 @@ class Event:
         given, session = self._given, self._session
         said = given.get("last_assistant_message") or given.get("prompt_response") or session.get("answer")
         if not said or "key" not in session:
-            found = last_said(given.get("transcript_path"))
+            found = _last_said(given.get("transcript_path"))
             said = said or found.get("assistant")
             if "key" not in session:
                 session["prompt"] = given.get("prompt") or found.get("user")
@@ -236,12 +236,17 @@ class Memory:
             return
         import subprocess  # takes as long to import as all the rest
 
+        # A setting in the agent's environment could lead to another memory than the installed one.
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("RECOLLECT_") or name.endswith("_API_KEY")
+        }
         with open(stamp, "wb"), open("background.log", "ab") as log:
             os.utime(stamp)
             subprocess.Popen(
                 [self._hook["python"], "-I", "-m", BACKGROUND, self._hook["socket"], str(self._hook["idle_seconds"])],
-                env={name: value for name, value in os.environ.items() if not is_setting(name)}
-                | self._hook["settings"],
+                env=inherited | self._hook["settings"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -262,12 +267,7 @@ class Memory:
             return refusal.code, refusal.read()
 
 
-def is_setting(name: str) -> bool:
-    """Whether a variable of the agent's environment could lead to another memory than the installed one."""
-    return name.startswith("RECOLLECT_") and not name.endswith("_API_KEY")
-
-
-def output(agent: str, kind: str, given: dict[str, Any], context: str | None) -> dict[str, Any]:
+def _output(agent: str, kind: str, given: dict[str, Any], context: str | None) -> dict[str, Any]:
     """What the agent reads on standard output: an object, even if it has nothing to say."""
     if agent == "cursor":
         going_on: dict[str, Any] = {"continue": True} if kind == "prompt" else {}
@@ -277,7 +277,7 @@ def output(agent: str, kind: str, given: dict[str, Any], context: str | None) ->
     return {"hookSpecificOutput": {"hookEventName": given["hook_event_name"], "additionalContext": context}}
 
 
-def project_of(folder: str) -> str:
+def _project_of(folder: str) -> str:
     """The repository that a folder is in, or else the folder."""
     place = folder
     while not os.path.exists(os.path.join(place, ".git")):
@@ -287,7 +287,7 @@ def project_of(folder: str) -> str:
     return place
 
 
-def last_said(path: str | None) -> dict[str, str]:
+def _last_said(path: str | None) -> dict[str, str]:
     """The last prompt and answer in a transcript of Claude Code; older versions send no text with the event."""
     if not path or not os.path.exists(path):
         return {}
@@ -307,7 +307,7 @@ def last_said(path: str | None) -> dict[str, str]:
     return said
 
 
-def forget_old(folder: str) -> None:
+def _forget_old(folder: str) -> None:
     """What is left of sessions that never ended."""
     for file in os.listdir(folder) if os.path.isdir(folder) else ():
         path = os.path.join(folder, file)

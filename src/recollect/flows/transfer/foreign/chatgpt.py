@@ -55,12 +55,12 @@ def read(source: Source, user_id: str, heard: Heard) -> Iterator[Piece]:
                 number = path[0] + 1 if path and isinstance(path[0], int) else 1
                 place = f"{member.name}, conversation {number}"
                 try:
-                    yield from conversation_pieces(place, fields_of(conversation, "conversation"), user_id)
+                    yield from _conversation_pieces(place, fields_of(conversation, "conversation"), user_id)
                 except Invalid as problem:
                     yield Refused(place, str(problem))
 
 
-def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+def _conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
     """What was said on the current branch of a conversation."""
     own_id = identity_of(fields, "conversation_id", "id")
     mapping = fields_of(fields.get("mapping"), "mapping of the conversation")
@@ -69,18 +69,18 @@ def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Pi
     if model := title_of(fields.get("default_model_slug")):
         metadata["model"] = model
     session = Session(str(uuid_of(FORMAT, user_id, own_id)), user_id, title_of(fields.get("title")), metadata, began)
-    branch = current_branch(mapping, fields.get("current_node"))
-    if elsewhere := sum(is_said(node) for name, node in mapping.items() if name not in branch):
+    branch = _current_branch(mapping, fields.get("current_node"))
+    if elsewhere := sum(_is_said(node) for name, node in mapping.items() if name not in branch):
         yield LeftOut(place, BRANCH, elsewhere)
     at = began
     for name in reversed(branch):
         message = mapping[name].get("message")
         if isinstance(message, dict):
             at = unix_moment(message.get("create_time")) or at
-            yield from message_pieces(place, session, (own_id, name), message, at)
+            yield from _message_pieces(place, session, (own_id, name), message, at)
 
 
-def current_branch(mapping: Fields, leaf: object) -> dict[str, None]:
+def _current_branch(mapping: Fields, leaf: object) -> dict[str, None]:
     """The messages from the last that was shown back to the first; without a mark, from the last in the file."""
     if not isinstance(leaf, str) or leaf not in mapping:
         parents = {text_of(node.get("parent")) for node in mapping.values() if isinstance(node, dict)}
@@ -93,7 +93,7 @@ def current_branch(mapping: Fields, leaf: object) -> dict[str, None]:
     return found
 
 
-def is_said(node: object) -> bool:
+def _is_said(node: object) -> bool:
     """Whether a node is a message that could have been taken."""
     message = node.get("message") if isinstance(node, dict) else None
     if not isinstance(message, dict) or _role(message) not in ("user", "assistant"):
@@ -101,11 +101,11 @@ def is_said(node: object) -> bool:
     return bool(_text(message.get("content"))[0].strip())
 
 
-def message_pieces(place: str, session: Session, ids: tuple[str, str], message: Fields, at: Any) -> Iterator[Piece]:
+def _message_pieces(place: str, session: Session, ids: tuple[str, str], message: Fields, at: Any) -> Iterator[Piece]:
     """A message, or why it is left out."""
     content = message.get("content")
     text, others = _text(content)
-    if reason := reason_to_leave_out(message, content):
+    if reason := _reason_to_leave_out(message, content):
         if text.strip() or others or reason == REASONING:
             yield LeftOut(place, reason)
         return
@@ -125,7 +125,7 @@ def message_pieces(place: str, session: Session, ids: tuple[str, str], message: 
     yield Said(place, session, message_id, _role(message), text, at, name, metadata)
 
 
-def reason_to_leave_out(message: Fields, content: object) -> str | None:
+def _reason_to_leave_out(message: Fields, content: object) -> str | None:
     """Why a message is no part of what the two said to each other."""
     kind = content.get("content_type") if isinstance(content, dict) else None
     details = message.get("metadata")

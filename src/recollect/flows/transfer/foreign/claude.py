@@ -23,6 +23,7 @@ from recollect.flows.transfer.foreign.pieces import (
     text_blocks,
     text_of,
     title_of,
+    titled,
 )
 from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
 from recollect.identifiers import uuid_of
@@ -55,35 +56,35 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
     for member in wanted(source):
         with member.open() as file:
             # A project may have a file of its own, which is then an object: it comes whole.
-            inside = [()] if is_array(member) else []
+            inside = [()] if _is_array(member) else []
             for path, value in values(Reading(file, heard), inside):
                 number = path[0] + 1 if path and isinstance(path[0], int) else 1
                 place = f"{member.name}, record {number}"
                 try:
-                    yield from record_pieces(place, fields_of(value, "record"), user_id, owner)
+                    yield from _record_pieces(place, fields_of(value, "record"), user_id, owner)
                 except Invalid as problem:
                     yield Refused(place, str(problem))
 
 
-def is_array(member: Member) -> bool:
+def _is_array(member: Member) -> bool:
     """Whether a file has several records."""
     with member.open() as file:
         return file.read(64).decode("utf-8-sig", "replace").lstrip().startswith("[")
 
 
-def record_pieces(place: str, fields: Fields, user_id: str, owner: str | None) -> Iterator[Piece]:
+def _record_pieces(place: str, fields: Fields, user_id: str, owner: str | None) -> Iterator[Piece]:
     """What a record says, by what it is."""
     if "chat_messages" in fields:
-        yield from conversation_pieces(place, fields, user_id)
+        yield from _conversation_pieces(place, fields, user_id)
     elif "docs" in fields or "prompt_template" in fields:
-        yield from project_pieces(place, fields, owner)
+        yield from _project_pieces(place, fields, owner)
     elif "conversations_memory" in fields or "project_memories" in fields:
-        yield from memory_pieces(place, fields, user_id)
+        yield from _memory_pieces(place, fields, user_id)
     else:
         raise Invalid("it is neither a conversation, a project nor a memory of Claude")
 
 
-def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+def _conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
     """What was said in a conversation."""
     own_id = identity_of(fields, "uuid")
     messages = fields["chat_messages"]
@@ -94,19 +95,19 @@ def conversation_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Pi
     if model := title_of(fields.get("model")):
         metadata["model"] = model
     session = Session(str(uuid_of(FORMAT, user_id, own_id)), user_id, title_of(fields.get("name")), metadata, began)
-    branch = current_branch(messages, fields.get("current_leaf_message_uuid"))
+    branch = _current_branch(messages, fields.get("current_leaf_message_uuid"))
     if len(branch) < len(messages):
         yield LeftOut(place, BRANCH, len(messages) - len(branch))
     at = began
     for message in branch:
         at = iso_moment(message.get("created_at")) or at
         try:
-            yield from message_pieces(place, session, own_id, message, at)
+            yield from _message_pieces(place, session, own_id, message, at)
         except Invalid as problem:
             yield Refused(place, f"a message: {problem}")
 
 
-def current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
+def _current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
     """The messages from the first to the last; where one was answered or asked anew, those of the newest branch."""
     by_id = {str(message.get("uuid")): message for message in messages if isinstance(message, dict)}
     if len(by_id) < len(messages):
@@ -124,7 +125,7 @@ def current_branch(messages: Sequence[object], leaf: object) -> list[Fields]:
     return list(found.values())[::-1]
 
 
-def message_pieces(
+def _message_pieces(
     place: str, session: Session, conversation: str, message: Fields, at: datetime | None
 ) -> Iterator[Piece]:
     """A message with the texts that were attached."""
@@ -133,7 +134,7 @@ def message_pieces(
     text, others = text_blocks(message.get("content") or message.get("text"))
     for kind in others:
         yield LeftOut(place, BLOCKS.format(kind))
-    attached, bare = attached_texts(message)
+    attached, bare = _attached_texts(message)
     if bare:
         yield LeftOut(place, FILES, bare)
     text = "\n\n".join(part for part in (text, *attached) if part.strip())
@@ -148,7 +149,7 @@ def message_pieces(
     yield Said(place, session, message_id, _ROLES.get(sender, sender), text, at, None, metadata)
 
 
-def attached_texts(message: Fields) -> tuple[list[str], int]:
+def _attached_texts(message: Fields) -> tuple[list[str], int]:
     """Attached texts under their names, and the number of files that came without."""
     texts, bare = [], 0
     for name in ("attachments", "files"):
@@ -161,7 +162,7 @@ def attached_texts(message: Fields) -> tuple[list[str], int]:
     return texts, bare
 
 
-def project_pieces(place: str, fields: Fields, owner: str | None) -> Iterator[Piece]:
+def _project_pieces(place: str, fields: Fields, owner: str | None) -> Iterator[Piece]:
     """The instructions and documents of a project."""
     own_id = identity_of(fields, "uuid")
     name = title_of(fields.get("name"))
@@ -181,12 +182,7 @@ def project_pieces(place: str, fields: Fields, owner: str | None) -> Iterator[Pi
         yield Text(place, uri, owner, title, content, iso_moment(document.get("created_at")) or at, metadata)
 
 
-def titled(title: str | None, text: str) -> str:
-    """A text under its title, whose words are then found with it."""
-    return text if title is None else f"{title}\n\n{text}"
-
-
-def memory_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
+def _memory_pieces(place: str, fields: Fields, user_id: str) -> Iterator[Piece]:
     """What Claude remembered of the user, and of each project."""
     of_projects = fields.get("project_memories")
     texts = {"claude memory": fields.get("conversations_memory")}

@@ -66,11 +66,11 @@ class _Transcript:
                 yield Refused(place, line.reason)
                 continue
             try:
-                yield from self.line_pieces(place, line)
+                yield from self._line_pieces(place, line)
             except Invalid as problem:
                 yield Refused(place, str(problem))
 
-    def line_pieces(self, place: str, line: Line) -> Iterator[Piece]:
+    def _line_pieces(self, place: str, line: Line) -> Iterator[Piece]:
         """What one line says."""
         fields = line.fields
         kind = text_of(fields.get("type")) or "unknown"
@@ -83,9 +83,9 @@ class _Transcript:
         elif fields.get("isMeta"):
             yield LeftOut(place, MARKED)
         else:
-            yield from self.message_pieces(place, kind, fields)
+            yield from self._message_pieces(place, kind, fields)
 
-    def message_pieces(self, place: str, kind: str, fields: Fields) -> Iterator[Piece]:
+    def _message_pieces(self, place: str, kind: str, fields: Fields) -> Iterator[Piece]:
         """What was said in one line."""
         message = fields.get("message")
         if not isinstance(message, dict):
@@ -97,7 +97,7 @@ class _Transcript:
             return
         at = iso_moment(fields.get("timestamp"))
         own_id = identity_of(fields, "uuid")
-        session = self.session_of(fields, text)
+        session = self._session_of(fields, text)
         metadata = {"source": FORMAT, "message_id": own_id}
         for name, value in (("model", message.get("model")), ("cwd", fields.get("cwd"))):
             if stated := title_of(value):
@@ -106,7 +106,7 @@ class _Transcript:
         message_id = stable_id(at, FORMAT, self._user_id, own_id)
         yield Said(place, session, message_id, text_of(message.get("role")) or kind, text, at, None, metadata)
 
-    def session_of(self, fields: Fields, text: str) -> Session:
+    def _session_of(self, fields: Fields, text: str) -> Session:
         """The session that a line names."""
         own_id = identity_of(fields, "sessionId")
         session_id = str(uuid_of(FORMAT, self._user_id, own_id))

@@ -113,7 +113,7 @@ class _Run:
         batch: list[Item] = []
         size = 0
         try:
-            for item in self.items(pieces):
+            for item in self._items(pieces):
                 full = len(batch) == BATCH_ITEMS or size + item.size > BATCH_CHARACTERS
                 if batch and (full or type(item) is not type(batch[0])):
                     complete, batch, size = batch, [], 0
@@ -125,7 +125,7 @@ class _Run:
             raise
         await self._store(batch)
 
-    def items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
+    def _items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
         """What is to be stored; the rest goes into the report."""
         for piece in pieces:
             if isinstance(piece, LeftOut):
@@ -134,7 +134,7 @@ class _Run:
                 self._report.refuse(piece.place, piece.reason)
             else:
                 try:
-                    check(piece)
+                    piece.check()
                 except Invalid as problem:
                     self._report.refuse(piece.place, problem)
                 else:
@@ -143,33 +143,13 @@ class _Run:
     async def _store(self, batch: Sequence[Item]) -> None:
         if batch:
             await each_alone_if_not_together(
-                batch, self.store_together, lambda item, problem: self._report.refuse(item.place, problem)
+                batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
             )
             self.heard(0)
 
-    async def store_together(self, batch: Sequence[Item]) -> None:
+    async def _store_together(self, batch: Sequence[Item]) -> None:
         """Store items of one kind, all or none."""
         stored: Stored = await self._writers[type(batch[0])].store(batch)
         self._report.added.update(stored.added)
         self._report.known.update(stored.known)
         self._report.changed.update(stored.changed)
-
-
-def check(item: Item) -> None:
-    """Refuse what no door would store."""
-    checks.metadata(item.metadata)
-    checks.storable_utc(item.at, "time")
-    if isinstance(item, Said):
-        checks.text(item.content, "the message")
-        checks.short_name(item.role, "role")
-        checks.optional_short_name(item.speaker, "speaker")
-        checks.optional_text(item.session.title, "title")
-        checks.metadata(item.session.metadata)
-    elif isinstance(item, Text):
-        checks.text(item.content, "the text")
-        checks.optional_text(item.title, "title")
-        checks.text(item.uri, "the name of the text")
-    else:
-        checks.text(item.text, "the memory")
-        checks.short_name(item.key, "key")
-        checks.optional_short_name(item.agent_id, "the name of the agent")

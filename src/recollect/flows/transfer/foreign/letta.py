@@ -23,6 +23,7 @@ from recollect.flows.transfer.foreign.pieces import (
     text_blocks,
     text_of,
     title_of,
+    titled,
 )
 from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
 from recollect.identifiers import uuid_of
@@ -72,6 +73,12 @@ class _Agent:
         """By its name rather than its id, which is only a number in the file."""
         return title_of(self.fields.get("name")) or title_of(self.fields.get("id")) or "agent"
 
+    def session(self, user_id: str) -> Session:
+        """The one session that a user has with it."""
+        began = iso_moment(self.fields.get("created_at"))
+        metadata = {"source": FORMAT, "agent": self.name}
+        return Session(str(uuid_of(FORMAT, user_id, self.name)), user_id, self.name, metadata, began)
+
 
 def wanted(source: Source) -> list[Member]:
     """Agent files."""
@@ -97,17 +104,17 @@ class _File:
 
     def pieces(self, heard: Heard) -> Iterator[Piece]:
         """Everything that it says."""
-        self.know_agents()
+        self._read_agents()
         with self._member.open() as file:
             for number, (path, value) in enumerate(values(Reading(file, heard), _INSIDE), 1):
-                place = f"{self._member.name}, {place_of(path) or f'value {number}'}"
+                place = f"{self._member.name}, {_place_of(path) or f'value {number}'}"
                 try:
-                    yield from self.value_pieces(place, path, value)
+                    yield from self._value_pieces(place, path, value)
                 except Invalid as problem:
                     yield Refused(place, str(problem))
 
-    def know_agents(self) -> None:
-        """Read what is said of agents."""
+    def _read_agents(self) -> None:
+        """Read what the file says of agents."""
         with self._member.open() as file, closing(values(file, _INSIDE)) as read:
             for path, value in read:
                 match path:
@@ -117,17 +124,17 @@ class _File:
                         self._agents.setdefault(-1, _Agent()).fields[name] = value
         self._agents.setdefault(-1, _Agent())
 
-    def value_pieces(self, place: str, path: tuple[str | int, ...], value: Any) -> Iterator[Piece]:
+    def _value_pieces(self, place: str, path: tuple[str | int, ...], value: Any) -> Iterator[Piece]:
         """What one value says, by where it is."""
         match path:
             case ("agents", int(number), "messages", int(index)):
-                yield from self.message_pieces(place, self._agents[number], index, fields_of(value, "message"))
+                yield from self._message_pieces(place, self._agents[number], index, fields_of(value, "message"))
             case ("messages", int(index)):
-                yield from self.message_pieces(place, self._agents[-1], index, fields_of(value, "message"))
+                yield from self._message_pieces(place, self._agents[-1], index, fields_of(value, "message"))
             case ("blocks", int()):
-                yield from self.block_pieces(place, fields_of(value, "block"), None)
+                yield from self._block_pieces(place, fields_of(value, "block"), None)
             case ("core_memory", int()):
-                yield from self.block_pieces(place, fields_of(value, "block"), self._agents[-1])
+                yield from self._block_pieces(place, fields_of(value, "block"), self._agents[-1])
             case ("files", int()):
                 yield from self._text(place, "file", fields_of(value, "file"), None)
             case (*above, str(name), int()) if name in _PASSAGES:
@@ -136,7 +143,7 @@ class _File:
             case (*_, str(name)) if name in _SETUP and value:
                 yield LeftOut(place, SETUP.format(name), len(value) if isinstance(value, list | dict) else 1)
 
-    def block_pieces(self, place: str, block: Fields, agent: _Agent | None) -> Iterator[Piece]:
+    def _block_pieces(self, place: str, block: Fields, agent: _Agent | None) -> Iterator[Piece]:
         """A memory for each agent that has the block, under the block's label."""
         text, label = text_of(block.get("value")), title_of(block.get("label"))
         if label is None:
@@ -148,22 +155,22 @@ class _File:
         if about := title_of(block.get("description")):
             metadata["description"] = about
         at = iso_moment(block.get("updated_at")) or iso_moment(block.get("created_at"))
-        for each in [agent] if agent is not None else self.holders(block.get("id")):
+        for each in [agent] if agent is not None else self._holders(block.get("id")):
             name = None if each is None else each.name
             memory_id = uuid_of(FORMAT, self._user_id, name or "", label, text)
             yield Fact(place, memory_id, self._user_id, name, label, text, at, metadata)
 
-    def holders(self, block_id: object) -> list[_Agent | None]:
+    def _holders(self, block_id: object) -> list[_Agent | None]:
         """The agents that have a block; None for a block that nobody has."""
         found: list[_Agent | None] = [
             agent for agent in self._agents.values() if block_id in listed(agent.fields.get("block_ids"))
         ]
         return found or [None]
 
-    def message_pieces(self, place: str, agent: _Agent, index: int, message: Fields) -> Iterator[Piece]:
+    def _message_pieces(self, place: str, agent: _Agent, index: int, message: Fields) -> Iterator[Piece]:
         """What was said."""
         role = text_of(message.get("role"))
-        text, left_out = what_was_said(role, message)
+        text, left_out = _what_was_said(role, message)
         for reason in left_out:
             yield LeftOut(place, reason)
         if not text.strip():
@@ -175,14 +182,7 @@ class _File:
         message_id = stable_id(at, FORMAT, self._user_id, agent.name, role, text, *([] if at else [str(index)]))
         metadata = {"source": FORMAT} | ({"model": model} if (model := title_of(message.get("model"))) else {})
         name = title_of(message.get("name"))
-        yield Said(place, self.session_of(agent), message_id, role, text, at, name, metadata)
-
-    def session_of(self, agent: _Agent) -> Session:
-        """The one session of an agent."""
-        began = iso_moment(agent.fields.get("created_at"))
-        metadata = {"source": FORMAT, "agent": agent.name}
-        session_id = str(uuid_of(FORMAT, self._user_id, agent.name))
-        return Session(session_id, self._user_id, agent.name, metadata, began)
+        yield Said(place, agent.session(self._user_id), message_id, role, text, at, name, metadata)
 
     def _text(self, place: str, what: str, fields: Fields, agent: _Agent | None) -> Iterator[Piece]:
         text = text_of(fields.get("text") or fields.get("content"))
@@ -193,11 +193,10 @@ class _File:
         own_id = title or title_of(fields.get("id")) if what == "file" else None
         uri = f"letta:{what}/{agent.name if agent else ''}/{own_id or uuid_of(text)}"
         metadata = {"source": FORMAT} | ({"agent": agent.name} if agent else {})
-        content = text if title is None else f"{title}\n\n{text}"
-        yield Text(place, uri, self._owner, title, content, iso_moment(fields.get("created_at")), metadata)
+        yield Text(place, uri, self._owner, title, titled(title, text), iso_moment(fields.get("created_at")), metadata)
 
 
-def what_was_said(role: str, message: Fields) -> tuple[str, list[str]]:
+def _what_was_said(role: str, message: Fields) -> tuple[str, list[str]]:
     """What was said to the other, and why the rest is left out.
 
     Where an agent answers by the tool `send_message`, the text beside it is what it thought. What a user says may be
@@ -231,7 +230,7 @@ def _object(text: object) -> Fields:
     return found if isinstance(found, dict) else {}
 
 
-def place_of(path: tuple[str | int, ...]) -> str:
+def _place_of(path: tuple[str | int, ...]) -> str:
     """Where a value is: `agents 1, messages 3`."""
     words = [f" {step + 1}" if isinstance(step, int) else f", {step}" for step in path]
     return "".join(words).removeprefix(", ")

@@ -59,7 +59,7 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
         try:
             with member.open() as file:
                 content = Reading(file, heard).read()
-            yield from note_pieces(source, folder, member, content.decode("utf-8-sig"), owner)
+            yield from _note_pieces(source, folder, member, content.decode("utf-8-sig"), owner)
         except OSError as problem:
             yield Refused(member.name, f"the note cannot be read: {problem.strerror}")
         except UnicodeDecodeError:
@@ -85,11 +85,15 @@ class _Folder:
         name = path.rpartition("/")[2]
         return name if len(self._paths[name.lower()]) == 1 else path
 
-    def file(self, path: str) -> str:
-        """The file of a note."""
-        return self._files[path]
+    def links(self, own: str, prose: str) -> tuple[dict[str, str], int]:
+        """The nodes that the note at a path links to with their files, and the number of links that lead nowhere."""
+        given = [match[1] for match in _WIKI_LINK.finditer(prose)]
+        given += [unquote(match[1]) for match in _LINK.finditer(prose) if "://" not in match[1]]
+        targets = [self._target(link, own.rpartition("/")[0]) for link in dict.fromkeys(given)]
+        nodes = {self.node(path): self._files[path] for path in targets if path is not None and path != own}
+        return {name: file for name, file in nodes.items() if len(name) <= MAX_NAME}, targets.count(None)
 
-    def meant(self, link: str, at: str) -> str | None:
+    def _target(self, link: str, at: str) -> str | None:
         """The path that a link in the folder `at` leads to."""
         target = _bare(link.strip())
         for name in (posixpath.normpath(posixpath.join(at, target)), target.lstrip("/"), target.rpartition("/")[2]):
@@ -103,17 +107,16 @@ def _bare(path: str) -> str:
     return root if suffix.lower() in _SUFFIXES else path
 
 
-def note_pieces(source: Source, folder: _Folder, member: Member, text: str, owner: str | None) -> Iterator[Piece]:
+def _note_pieces(source: Source, folder: _Folder, member: Member, text: str, owner: str | None) -> Iterator[Piece]:
     """One note, and what of it is left out."""
     text = text.replace("\r\n", "\n").replace("\x00", "")
-    front, body, skipped = front_matter(text)
+    front, body, skipped = _front_matter(text)
     if skipped:
         yield LeftOut(member.name, FRONT_MATTER, skipped)
     path = _bare(member.name)
-    at, name = path.rpartition("/")[0], path.rpartition("/")[2]
-    title = title_of(front.get("title")) or name
-    prose = prose_of(body)
-    links, unknown = links_of(folder, prose, at, path)
+    title = title_of(front.get("title")) or path.rpartition("/")[2]
+    prose = _prose_of(body)
+    links, unknown = folder.links(path, prose)
     if unknown:
         yield LeftOut(member.name, UNKNOWN_LINKS, unknown)
     if len(links) > MAX_LINKS:
@@ -122,7 +125,7 @@ def note_pieces(source: Source, folder: _Folder, member: Member, text: str, owne
         yield LeftOut(member.name, EMPTY)
         return
     metadata: dict[str, Any] = {"source": FORMAT, "folder": source.name, "path": member.name, "title": title}
-    if tags := tags_of(front, prose):
+    if tags := _tags_of(front, prose):
         metadata["tags"] = tags
     if front:
         metadata["front_matter"] = front
@@ -130,10 +133,10 @@ def note_pieces(source: Source, folder: _Folder, member: Member, text: str, owne
     node = checks.short_name(folder.node(path), "the name of the note")
     note = Note(node, source.name, member.name, dict(islice(links.items(), MAX_LINKS)))
     content = body.strip() if body.lstrip().lstrip("# ").startswith(title) else f"{title}\n\n{body.strip()}"
-    yield Text(member.name, uri, owner, title, content, written_at(front, member), metadata, note)
+    yield Text(member.name, uri, owner, title, content, _written_at(front, member), metadata, note)
 
 
-def prose_of(body: str) -> str:
+def _prose_of(body: str) -> str:
     """A text without its code."""
     kept: list[str] = []
     fence: str | None = None
@@ -148,17 +151,7 @@ def prose_of(body: str) -> str:
     return "\n".join(kept)
 
 
-def links_of(folder: _Folder, prose: str, at: str, own: str) -> tuple[dict[str, str], int]:
-    """The nodes that a note links to with their files, and the number of links that lead nowhere."""
-    given = [match[1] for match in _WIKI_LINK.finditer(prose)]
-    given += [unquote(match[1]) for match in _LINK.finditer(prose) if "://" not in match[1]]
-    meant = [folder.meant(link, at) for link in dict.fromkeys(given)]
-    others = [path for path in meant if path is not None and path != own]
-    nodes = {folder.node(path): folder.file(path) for path in others}
-    return {name: file for name, file in nodes.items() if len(name) <= MAX_NAME}, meant.count(None)
-
-
-def tags_of(front: Fields, prose: str) -> list[str]:
+def _tags_of(front: Fields, prose: str) -> list[str]:
     """The tags of a note, in order."""
     listed = front.get("tags", front.get("tag", []))
     if isinstance(listed, str):
@@ -166,7 +159,7 @@ def tags_of(front: Fields, prose: str) -> list[str]:
     return sorted({tag.lstrip("#") for tag in [*listed, *_TAG.findall(prose)] if tag.lstrip("#")})
 
 
-def written_at(front: Fields, member: Member) -> datetime | None:
+def _written_at(front: Fields, member: Member) -> datetime | None:
     """When it was written, by its own word, or else when the file was changed."""
     for name in _DATES:
         if isinstance(value := front.get(name), str):
@@ -180,7 +173,7 @@ def written_at(front: Fields, member: Member) -> datetime | None:
     return None if member.changed_at is None else datetime.fromtimestamp(member.changed_at, UTC)
 
 
-def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+def _front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     """The fields at the head of a note that are a value or a list, the rest of the note, and how many others there are.
 
     Nested fields would need a parser of YAML, and notes hardly have any.
@@ -194,7 +187,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     for line in head[1].splitlines():
         if field := _FIELD.fullmatch(line):
             name = field[1]
-            fields[name] = front_value((field[2] or "").strip()) or []
+            fields[name] = _front_value((field[2] or "").strip()) or []
         elif (item := _LIST_ITEM.fullmatch(line)) and isinstance(listed := fields.get(name), list):
             listed.append(_unquoted(item[1].strip()))
         elif line.strip() and not line.lstrip().startswith("#"):
@@ -203,7 +196,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     return {name: value for name, value in fields.items() if value}, text[head.end() :], len(skipped)
 
 
-def front_value(text: str) -> str | list[str]:
+def _front_value(text: str) -> str | list[str]:
     """A value or a list."""
     if text.startswith("[") and text.endswith("]"):
         return [item for part in text[1:-1].split(",") if (item := _unquoted(part.strip()))]

@@ -77,7 +77,7 @@ class MessageWriter:
             new = await self._missing(tx, messages)
             active = await memory.sessions.last_active(tx, list(sessions))
             written = await memory.log.append(tx, [_entry(said) for said in new], ())
-            await memory.sessions.set_last_active(tx, last_said(active, written, new))
+            await memory.sessions.set_last_active(tx, _last_said(active, written, new))
             await memory.passages.add(
                 tx,
                 [_source(said, message, sources[said.id]) for said, message in zip(new, written, strict=True)],
@@ -108,7 +108,7 @@ def _source(said: Said, message: Message, excerpts: Sequence[Excerpt]) -> Source
     )
 
 
-def last_said(
+def _last_said(
     before: Mapping[str, datetime], written: Sequence[Message], messages: Sequence[Said]
 ) -> dict[str, datetime]:
     """When something was last said in each session: an import of old messages is no sign of life."""

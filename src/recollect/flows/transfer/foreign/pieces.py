@@ -40,6 +40,15 @@ class Said:
         """About how much is to be stored."""
         return len(self.content)
 
+    def check(self) -> None:
+        """Refuse what no door would store."""
+        _check(self.metadata, self.at)
+        checks.text(self.content, "the message")
+        checks.short_name(self.role, "role")
+        checks.optional_short_name(self.speaker, "speaker")
+        checks.optional_text(self.session.title, "title")
+        checks.metadata(self.session.metadata)
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -69,6 +78,13 @@ class Text:
         """About how much is to be stored."""
         return len(self.content)
 
+    def check(self) -> None:
+        """Refuse what no door would store."""
+        _check(self.metadata, self.at)
+        checks.text(self.content, "the text")
+        checks.optional_text(self.title, "title")
+        checks.text(self.uri, "the name of the text")
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -87,6 +103,13 @@ class Fact:
     def size(self) -> int:
         """About how much is to be stored."""
         return len(self.text)
+
+    def check(self) -> None:
+        """Refuse what no door would store."""
+        _check(self.metadata, self.at)
+        checks.text(self.text, "the memory")
+        checks.short_name(self.key, "key")
+        checks.optional_short_name(self.agent_id, "the name of the agent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +131,11 @@ class Refused:
 
 Item: TypeAlias = Said | Text | Fact
 Piece: TypeAlias = Item | LeftOut | Refused
+
+
+def _check(metadata: Mapping[str, Any] | None, at: datetime | None) -> None:
+    checks.metadata(metadata)
+    checks.storable_utc(at, "time")
 
 
 def stable_id(at: datetime | None, *parts: str) -> UUID:
@@ -141,6 +169,11 @@ def text_of(value: object) -> str:
 def title_of(value: object) -> str | None:
     """A title, or None."""
     return text_of(value).strip() or None
+
+
+def titled(title: str | None, text: str) -> str:
+    """A text under its title, whose words are then found with it."""
+    return text if title is None else f"{title}\n\n{text}"
 
 
 def listed(value: object) -> list[Any]:

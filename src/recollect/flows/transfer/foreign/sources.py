@@ -61,10 +61,10 @@ def opened(path: Path) -> Iterator[Source]:
     """The files at a path; whatever cannot be read of them is Invalid."""
     try:
         if path.is_dir():
-            yield Source(path, tuple(in_folder(path)), is_folder=True)
+            yield Source(path, tuple(_in_folder(path)), is_folder=True)
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                yield Source(path, tuple(in_archive(archive)), is_folder=True)
+                yield Source(path, tuple(_in_archive(archive)), is_folder=True)
         else:
             yield Source(path, (_member(path, path.name, path.stat()),), is_folder=False)
     except OSError as problem:
@@ -101,7 +101,7 @@ class Reading:
         return content
 
 
-def in_folder(folder: Path) -> Iterator[Member]:
+def _in_folder(folder: Path) -> Iterator[Member]:
     """Every file of a folder in the order of names, but for hidden ones; links are not followed."""
     count = 0
     for place, folders, files in os.walk(folder, onerror=_fail):
@@ -127,7 +127,7 @@ def _member(path: Path, name: str, state: os.stat_result) -> Member:
     return Member(name, state.st_size, state.st_mtime, lambda: path.open("rb"))
 
 
-def in_archive(archive: zipfile.ZipFile) -> Iterator[Member]:
+def _in_archive(archive: zipfile.ZipFile) -> Iterator[Member]:
     """Every file of an archive that can be trusted."""
     for entry in archive.infolist():
         if entry.is_dir():

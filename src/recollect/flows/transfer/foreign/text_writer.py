@@ -57,7 +57,7 @@ class TextWriter:
             if ids and kind.item is not None:
                 await memory.passages.remove_items(tx, kind.item.name, ids)
                 await kind.item.remove(memory, tx, [kind.item.id.parse(text_id) for text_id in ids], Tally())
-            records = [record_of(text) for text in (*new, *changed)]
+            records = [_record_of(text) for text in (*new, *changed)]
             lines = [json.dumps(record, ensure_ascii=False) for record in records]
             await self._importing.add(tx, kind, lines, records)
             changes = [Change("import", kind.name, _id(text)) for text in new]
@@ -89,7 +89,7 @@ def _id(text: Text) -> str:
     return str(uuid_of("foreign", text.uri) if text.owner is None else uuid_of(text.owner, "", text.uri))
 
 
-def record_of(text: Text) -> dict[str, Any]:
+def _record_of(text: Text) -> dict[str, Any]:
     """A text as a record of its kind."""
     at = (text.at or datetime.now(UTC)).isoformat()
     common = {
