@@ -1,11 +1,10 @@
 """Files: writes, reads and deletes the files of memory stores, each findable by recall when the call returns."""
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
 from uuid import UUID
 
 from recollect import checks
-from recollect.errors import Conflict, Invalid, NotFound
+from recollect.errors import Conflict, Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.stores import FILE, STORE, source_of
@@ -24,8 +23,6 @@ MAX_FILES = 2_000
 MAX_LISTED_IN_FULL = 20
 
 MAX_DEPTH = rules.MAX_SEGMENTS
-
-Found = TypeVar("Found")
 
 
 class PathTaken(Conflict):
@@ -81,7 +78,8 @@ class Files:
         """A file by its id, `mem_...`."""
         async with self._database.reading(namespace) as db:
             store = await self._store(db, store_id)
-            return await self._file(db, store, file_id)
+            file = await self._files.find(db, store.id, rules.required_id(rules.FILE, file_id))
+        return rules.known(file, rules.FILE, file_id)
 
     async def find_at(self, namespace: str, store_id: str, path: str) -> StoredFile | None:
         """The file at a path, if there is one."""
@@ -215,25 +213,20 @@ class Files:
             raise PathTaken(path, *blocking)
 
     async def _store(self, db: Statements, store_id: str) -> Store:
-        key = rules.parsed(rules.STORE, store_id)
-        return _known(None if key is None else await self._stores.find(db, key), "memory store", store_id)
+        found = await self._stores.find(db, rules.required_id(rules.STORE, store_id))
+        return rules.known(found, rules.STORE, store_id)
 
     async def _locked_store(self, tx: Transaction, store_id: str) -> Store:
-        key = rules.parsed(rules.STORE, store_id)
-        return _known(None if key is None else await self._stores.lock(tx, key), "memory store", store_id)
-
-    async def _file(self, db: Statements, store: Store, file_id: str) -> StoredFile:
-        key = rules.parsed(rules.FILE, file_id)
-        return _known(None if key is None else await self._files.find(db, store.id, key), "memory", file_id)
+        found = await self._stores.lock(tx, rules.required_id(rules.STORE, store_id))
+        return rules.known(found, rules.STORE, store_id)
 
     async def _locked_file(self, tx: Transaction, store: Store, file_id: str) -> StoredFile:
-        key = rules.parsed(rules.FILE, file_id)
-        return _known(None if key is None else await self._files.lock(tx, store.id, key), "memory", file_id)
+        found = await self._files.lock(tx, store.id, rules.required_id(rules.FILE, file_id))
+        return rules.known(found, rules.FILE, file_id)
 
     async def _version(self, db: Statements, store: Store, version_id: str) -> FileVersion:
-        key = rules.parsed(rules.VERSION, version_id)
-        found = None if key is None else await self._files.version(db, store.id, key)
-        return _known(found, "memory version", version_id)
+        found = await self._files.version(db, store.id, rules.required_id(rules.VERSION, version_id))
+        return rules.known(found, rules.VERSION, version_id)
 
 
 def _edited(file: StoredFile, edit: Edit) -> StoredFile:
@@ -245,9 +238,3 @@ def _edited(file: StoredFile, edit: Edit) -> StoredFile:
 def _require(file: StoredFile, expected_sha256: str | None) -> None:
     if expected_sha256 is not None and expected_sha256 != file.sha256:
         raise Stale(f"The content of the memory at {file.path} has changed: read it again, then repeat the request")
-
-
-def _known(found: Found | None, what: str, name: str) -> Found:
-    if found is None:
-        raise NotFound(f"There is no {what} {name[: checks.MAX_SHOWN_CHARACTERS]}")
-    return found

@@ -2,12 +2,14 @@
 
 import unicodedata
 from collections.abc import Mapping
+from typing import TypeVar
 from uuid import UUID
 
 from recollect import checks
-from recollect.errors import Invalid
+from recollect.errors import Invalid, NotFound
 
 STORE, FILE, VERSION = "memstore", "mem", "memver"
+_TITLES = {STORE: "memory store", FILE: "memory", VERSION: "memory version"}
 
 MAX_NAME_CHARACTERS = 255
 MAX_DESCRIPTION_CHARACTERS = 1_024
@@ -21,6 +23,8 @@ MAX_SEGMENTS = 20
 # Controls, formats such as joiners, and the separators of lines and paragraphs: nobody sees them in a path.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
+Found = TypeVar("Found")
+
 
 def shown(prefix: str, item_id: UUID) -> str:
     """The id of a store, file or version for callers: `mem_` and 32 hexadecimal digits."""
@@ -33,6 +37,18 @@ def parsed(prefix: str, name: str) -> UUID | None:
     if digits == name or len(digits) != 32 or not set(digits) <= set("0123456789abcdef"):
         return None
     return UUID(digits)
+
+
+def required_id(prefix: str, name: str) -> UUID:
+    """The id that a caller means; what cannot be one is not found."""
+    return known(parsed(prefix, name), prefix, name)
+
+
+def known(found: Found | None, prefix: str, name: str) -> Found:
+    """What was found under an id, or NotFound."""
+    if found is None:
+        raise NotFound(f"There is no {_TITLES[prefix]} {name[: checks.MAX_SHOWN_CHARACTERS]}")
+    return found
 
 
 def store_name(value: str, name: str = "name") -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect import checks
-from recollect.errors import Invalid, NotFound
+from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
@@ -68,14 +68,13 @@ class MemoryStores:
                 await self._changes.record(tx, [Change("add", STORE, str(store.id))])
                 return store
             # Somebody made it at this very moment.
-            return _known(await self._stores.first_of_name(tx, name, user_id), name)
+            return rules.known(await self._stores.first_of_name(tx, name, user_id), rules.STORE, name)
 
     async def find(self, namespace: str, store_id: str) -> Store:
         """A store by its id, `memstore_...`."""
         async with self._database.reading(namespace) as db:
-            key = rules.parsed(rules.STORE, store_id)
-            store = None if key is None else await self._stores.find(db, key)
-        return _known(store, store_id)
+            store = await self._stores.find(db, rules.required_id(rules.STORE, store_id))
+        return rules.known(store, rules.STORE, store_id)
 
     async def newest(
         self, namespace: str, chosen: StoreFilter, behind: Moment | None, limit: int
@@ -136,17 +135,11 @@ class MemoryStores:
                 return
 
     async def _locked(self, tx: Transaction, store_id: str) -> Store:
-        key = rules.parsed(rules.STORE, store_id)
-        return _known(None if key is None else await self._stores.lock(tx, key), store_id)
+        store = await self._stores.lock(tx, rules.required_id(rules.STORE, store_id))
+        return rules.known(store, rules.STORE, store_id)
 
 
 def require_open(store: Store) -> None:
     """Refuse to write into an archived store."""
     if store.archived_at is not None:
         raise Invalid(f"The memory store {rules.shown(rules.STORE, store.id)} is archived: it takes no more changes")
-
-
-def _known(store: Store | None, store_id: str) -> Store:
-    if store is None:
-        raise NotFound(f"There is no memory store {store_id[: checks.MAX_SHOWN_CHARACTERS]}")
-    return store
