@@ -36,11 +36,11 @@ from recollect.adapters.adk_events import (
     text_of,
 )
 from recollect.adapters.connection import Connection
+from recollect.adapters.session_log import PAGE, sessions
 from recollect.checks import MAX_QUESTION_CHARACTERS, has_words
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.settings import Settings
 
-PAGE = 1000
 DEFAULT_TOP_K = 10
 
 _STALE = "The session was modified in storage since this object was read: get it again"
@@ -206,15 +206,9 @@ class RecollectSessionService(_Service, BaseSessionService):
 
     async def _stored(self, app_name: str, user_id: str | None) -> AsyncIterator[Stored]:
         """The sessions of an app and the states of its users, all in one list of ours."""
-        cursor: str | None = None
-        while True:
-            params = {"agent_id": app_name, "user_id": user_id, "limit": PAGE, "cursor": cursor}
-            page = await self._connection.call_async("GET", "/sessions", params=params)
-            for session in page["sessions"]:
-                if (place := Place.of(session["id"])) is not None and place.app_name == app_name:
-                    yield Stored.of(place, session)
-            if (cursor := page["next"]) is None:
-                return
+        async for session in sessions(self._connection, agent_id=app_name, user_id=user_id):
+            if (place := Place.of(session["id"])) is not None and place.app_name == app_name:
+                yield Stored.of(place, session)
 
     async def _find(self, place: Place) -> Stored | None:
         try:

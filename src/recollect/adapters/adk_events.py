@@ -14,7 +14,7 @@ from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
 from google.genai import types
 
-from recollect.adapters.session_log import FORMAT, storable
+from recollect.adapters.session_log import FORMAT, payload_of, storable
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
 from recollect.errors import Invalid
 
@@ -140,8 +140,8 @@ def message_of(place: Place, event: Event, metadata: Mapping[str, object] | None
 
 def event_of(message: Mapping[str, Any]) -> Event:
     """A payload of another framework is no event."""
-    if _is_event(message):
-        return Event.model_validate_json(message["payload"])
+    if (payload := payload_of(message, PREFIX)) is not None:
+        return Event.model_validate_json(payload)
     is_user = message["role"] == "user"
     return Event(
         id=message["id"],
@@ -153,13 +153,9 @@ def event_of(message: Mapping[str, Any]) -> Event:
 
 def said_at(message: Mapping[str, Any]) -> float:
     """An event's own time, to the last digit."""
-    if _is_event(message):
-        return float(json.loads(message["payload"])["timestamp"])
+    if (payload := payload_of(message, PREFIX)) is not None:
+        return float(json.loads(payload)["timestamp"])
     return _timestamp(message["at"])
-
-
-def _is_event(message: Mapping[str, Any]) -> bool:
-    return (message["metadata"] or {}).get(FORMAT) == PREFIX
 
 
 def text_of(content: types.Content | None) -> str:

@@ -15,13 +15,10 @@ from langchain_core.messages import (
 )
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import Item, SessionLog, decoded, shared_connection
+from recollect.adapters.session_log import RENDERED_CHARACTERS, Item, SessionLog, shared_connection
 from recollect.settings import Settings
 
 FORMAT = "langchain"
-
-# Of a tool's answer: enough to find it again, while a long one is not cut into many passages.
-RENDERED_CHARACTERS = 2_000
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "HumanMessageChunk": "user"}
 _CLASSES: dict[str, type[BaseMessage]] = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
@@ -89,7 +86,7 @@ def _rendered(message: BaseMessage) -> str:
 
 def _restored(item: Item) -> BaseMessage:
     if item.payload is not None:
-        (message,) = messages_from_dict([decoded(item.payload)])
+        (message,) = messages_from_dict([json.loads(item.payload)])
         return message
     if item.role in _CLASSES:
         return _CLASSES[item.role](content=item.text)

@@ -12,12 +12,12 @@ from llama_index.core.storage.chat_store.base import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import FORMAT, storable
+from recollect.adapters.session_log import FORMAT, PAGE, payload_of, sessions, storable
 from recollect.checks import MAX_QUESTION_CHARACTERS, has_words
 from recollect.errors import NotFound
 from recollect.settings import Settings
 
-PAGE = 1000
+FORMAT_NAME = "llama_index"
 
 # In the metadata of a session: the last message of the archive. In that of a message: that it belongs there anyhow.
 ARCHIVED_TO = "llama_index_archived_to"
@@ -209,14 +209,7 @@ class RecollectMemoryStore(AsyncDBChatStore):
 
     async def get_keys(self) -> list[str]:
         """The keys of all sessions, the last active at the end."""
-        keys: list[str] = []
-        cursor: str | None = None
-        while True:
-            params = {"user_id": self.user_id, "limit": PAGE, "cursor": cursor}
-            page = await self._connection.call_async("GET", "/sessions", params=params)
-            keys += [session["id"] for session in page["sessions"]]
-            if (cursor := page["next"]) is None:
-                return keys[::-1]
+        return [session["id"] async for session in sessions(self._connection, user_id=self.user_id)][::-1]
 
     def close(self) -> None:
         """Let go of the server or the database; the next call opens it again."""
@@ -312,16 +305,16 @@ def _written(message: ChatMessage) -> dict[str, Any]:
         "role": message.role.value,
         "text": storable(message.content or "") or None,
         "payload": message.model_dump_json(),
-        "metadata": {FORMAT: "llama_index"},
+        "metadata": {FORMAT: FORMAT_NAME},
     }
 
 
 def _read(stored: dict[str, Any]) -> ChatMessage:
-    """A payload of another framework is no message of this one: what was said is."""
-    if (stored["metadata"] or {}).get(FORMAT) != "llama_index":
-        known = {role.value for role in MessageRole}
-        return ChatMessage(role=stored["role"] if stored["role"] in known else "user", content=stored["text"])
-    return ChatMessage.model_validate(json.loads(stored["payload"]))
+    """What was said through another door is a message without a payload."""
+    if (payload := payload_of(stored, FORMAT_NAME)) is not None:
+        return ChatMessage.model_validate(json.loads(payload))
+    known = {role.value for role in MessageRole}
+    return ChatMessage(role=stored["role"] if stored["role"] in known else "user", content=stored["text"])
 
 
 def _is_archived(message: dict[str, Any]) -> bool:

@@ -8,13 +8,10 @@ from agents.memory import SessionABC, SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import Item, SessionLog, decoded, shared_connection, text_of_parts
+from recollect.adapters.session_log import RENDERED_CHARACTERS, Item, SessionLog, shared_connection, text_of_parts
 from recollect.settings import Settings
 
 FORMAT = "openai-agents"
-
-# Of a tool call or its result: enough to find it again, while a long result is not cut into many passages.
-RENDERED_CHARACTERS = 2_000
 
 # Of messages; whatever else the log holds was said by somebody.
 _ROLES = ("user", "assistant", "system", "developer")
@@ -90,6 +87,6 @@ def _rendered(item: dict[str, Any]) -> str:
 
 def _restored(item: Item) -> TResponseInputItem:
     if item.payload is not None:
-        return cast(TResponseInputItem, decoded(item.payload))
+        return cast(TResponseInputItem, json.loads(item.payload))
     role = item.role if item.role in _ROLES else "user"
     return cast(TResponseInputItem, {"role": role, "content": item.text})

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 )
 
 from recollect.adapters.connection import Connection
-from recollect.adapters.session_log import FORMAT, PAGE, storable
+from recollect.adapters.session_log import FORMAT, PAGE, RENDERED_CHARACTERS, sessions, storable
 from recollect.errors import Conflict, NotFound
 from recollect.settings import Settings
 
@@ -31,9 +31,6 @@ NAME = "pydantic-ai"
 # Keys of a session's metadata: the record as JSON text, and its revision, which a write must expect.
 RECORD = "pydantic-ai"
 REVISION = "pydantic-ai-revision"
-
-# Of a tool call or its result: enough to find it again, while a long result is not cut into many passages.
-RENDERED_CHARACTERS = 2_000
 
 _RECORDS: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 
@@ -156,16 +153,9 @@ class RecollectConversationStore(ConversationStore):
         return message
 
     async def _records(self, user_id: str | None) -> AsyncIterator[ConversationRecord]:
-        cursor = None
-        while True:
-            query = {"user_id": user_id, "limit": PAGE, "cursor": cursor}
-            page = await self._call("GET", "/sessions", params=query)
-            for session in page["sessions"]:
-                if record := _record(session):
-                    yield record
-            cursor = page["next"]
-            if cursor is None:
-                return
+        async for session in sessions(self._connection, user_id=user_id):
+            if record := _record(session):
+                yield record
 
     async def _call(self, method: str, path: str, *ids: str, **options: Any) -> Any:
         return await self._connection.call_async(method, path, *ids, **options)

@@ -1,7 +1,6 @@
 """One session of Recollect as a list of a framework's own messages, which come back as they were."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -11,6 +10,9 @@ from recollect.settings import Settings
 
 # The most that one request returns.
 PAGE = 1000
+
+# Of a tool call or its result: enough to find it again, while a long result is not cut into many passages.
+RENDERED_CHARACTERS = 2_000
 
 # Under this name the metadata of a message tells which framework its payload is of.
 FORMAT = "format"
@@ -88,9 +90,7 @@ class SessionLog:
         return {"messages": messages, "user_id": self._user_id} if messages else None
 
     def _item(self, message: Mapping[str, Any]) -> Item:
-        """A payload of another framework is no message of this one: what was said is."""
-        ours = (message["metadata"] or {}).get(FORMAT) == self._format
-        return Item(message["role"], message["text"], message["payload"] if ours else None)
+        return Item(message["role"], message["text"], payload_of(message, self._format))
 
 
 class _Pages:
@@ -112,6 +112,25 @@ class _Pages:
         asked = self.query()["limit"]
         self.messages = page + self.messages
         self.wanted = len(page) == asked and (self._limit is None or len(self.messages) < self._limit)
+
+
+async def sessions(connection: Connection, **chosen: str | None) -> AsyncIterator[dict[str, Any]]:
+    """The sessions of a user or an agent, the last active first, fetched page by page."""
+    cursor: str | None = None
+    while True:
+        page = await connection.call_async("GET", "/sessions", params={**chosen, "limit": PAGE, "cursor": cursor})
+        for session in page["sessions"]:
+            yield session
+        if (cursor := page["next"]) is None:
+            return
+
+
+def payload_of(message: Mapping[str, Any], format_name: str) -> str | None:
+    """A framework's own message; None for one of another framework or door, of which only the text can be read."""
+    if (message["metadata"] or {}).get(FORMAT) != format_name:
+        return None
+    payload: str | None = message["payload"]
+    return payload
 
 
 def shared_connection(url: str | None, key: str | None, namespace: str | None, settings: Settings | None) -> Connection:
@@ -148,8 +167,3 @@ def _texts(parts: list[Any]) -> Iterator[str]:
         text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
         if isinstance(text, str) and text:
             yield text
-
-
-def decoded(payload: str) -> Any:
-    """What a framework stored."""
-    return json.loads(payload)
