@@ -12,7 +12,6 @@ from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.kinds.cognitive import EDGE, NODE, NODE_ITEM
 from recollect.memory.changes import Change
 from recollect.memory.cognitive.entities import Entity, Relation
-from recollect.memory.cognitive.graph import DEFAULT_WEIGHT
 from recollect.storage.database import Database, Statements, Transaction
 
 MAX_READ = 10_000
@@ -86,20 +85,16 @@ class EntityMemory:
         """Create relations; returns those that were not there. An end that is no entity is only a name."""
         _check_relations(given)
         names = sorted({name for each in given for name in (each.source, each.target)})
-        new: list[Relation] = []
         async with self._database.transaction(namespace) as tx:
             created = await self._graph.create_ends(tx, dict.fromkeys(names))
             ends = await self._graph.view().ends(tx, names)
+            wanted = {(ends[each.source].id, ends[each.target].id, each.relation): each for each in given}
+            edges = await self._graph.create_edges(tx, wanted)
             changes = [Change("add", NODE, str(ends[name].id)) for name in sorted(created)]
-            for each in dict.fromkeys(given):
-                source, target = ends[each.source].id, ends[each.target].id
-                edge_id = await self._graph.create_edge(tx, source, target, each.relation, DEFAULT_WEIGHT)
-                if edge_id is not None:
-                    new.append(each)
-                    changes.append(Change("add", EDGE, str(edge_id)))
+            changes += [Change("add", EDGE, str(edges[edge])) for edge in wanted if edge in edges]
             await self._changes.record(tx, changes)
         self._written(namespace)
-        return new
+        return [relation for edge, relation in wanted.items() if edge in edges]
 
     async def observe(self, namespace: str, given: Sequence[tuple[str, Sequence[str]]]) -> list[list[str]]:
         """Add observations to entities; returns those of each list that were not there, or refuses all of them."""

@@ -352,16 +352,18 @@ class Graph:
         row = await self._created_edge(tx, source, target, relation, weight, properties)
         return None if row is None else int(row["id"])
 
-    async def create_edges(self, tx: Transaction, relation: str, ends: Collection[tuple[int, int]]) -> list[int]:
-        """Create edges of one relation and return the ids of those that were not there."""
+    async def create_edges(
+        self, tx: Transaction, edges: Collection[tuple[int, int, str]]
+    ) -> dict[tuple[int, int, str], int]:
+        """Create edges, each a source, a target and a relation; returns those that were not there with their ids."""
         rows = await tx.all(
             _Sql.create_edges,
-            relation=relation,
             weight=DEFAULT_WEIGHT,
-            sources=[source for source, _ in ends],
-            targets=[target for _, target in ends],
+            sources=[source for source, _, _ in edges],
+            targets=[target for _, target, _ in edges],
+            relations=[relation for _, _, relation in edges],
         )
-        return [row["id"] for row in rows]
+        return {(row["source"], row["target"], row["relation"]): row["id"] for row in rows}
 
     async def remove(self, tx: Transaction, node_id: int) -> Removed:
         """Delete a node and its edges, and all that they ever were."""

@@ -88,13 +88,13 @@ on conflict (namespace, source, target, relation) do nothing
 returning id, weight;
 
 -- create_edges
--- New edges of one relation, in the order of their ends; those that are there stay as they are.
+-- New edges; those that are there stay as they are. In one order, so that two writers cannot deadlock.
 insert into graph_edges (namespace, source, target, relation, weight)
-select :namespace, edges.source, edges.target, :relation::text, :weight::double precision
-from unnest(:sources::bigint[], :targets::bigint[]) as edges (source, target)
-order by edges.source, edges.target
+select :namespace, edges.source, edges.target, edges.relation, :weight::double precision
+from unnest(:sources::bigint[], :targets::bigint[], :relations::text[]) as edges (source, target, relation)
+order by edges.source, edges.target, edges.relation
 on conflict (namespace, source, target, relation) do nothing
-returning id;
+returning id, source, target, relation;
 
 -- hold_edge
 -- An edge, which nobody else changes until the transaction ends, and whether what is new would change it.

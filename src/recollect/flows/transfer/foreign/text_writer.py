@@ -78,10 +78,10 @@ class TextWriter:
         nodes = await graph.create_nodes(tx, NOTE_LABEL, properties)
         await graph.label_ends(tx, dict.fromkeys(sorted(properties), NOTE_LABEL))
         ends = await graph.view().ends(tx, properties)
-        pairs = {(ends[note.name].id, ends[name].id) for note in notes for name in note.links}
-        edges = await graph.create_edges(tx, LINKS_TO, pairs)
+        links = {(ends[note.name].id, ends[name].id, LINKS_TO) for note in notes for name in note.links}
+        edges = await graph.create_edges(tx, links)
         changes = [Change("import", "node", str(node_id)) for node_id in sorted(nodes)]
-        return changes + [Change("import", "edge", str(edge_id)) for edge_id in sorted(edges)]
+        return changes + [Change("import", "edge", str(edge_id)) for edge_id in sorted(edges.values())]
 
 
 def _id(text: Text) -> str:
