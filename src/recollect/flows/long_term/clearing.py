@@ -1,6 +1,7 @@
 """Clearing: deletes all long-term memories of a user, an agent, a session, or of everybody."""
 
 from recollect import telemetry
+from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.kinds.long_term import MEMORY
@@ -31,6 +32,8 @@ class MemoryClearing:
         Their histories stay, without texts. A scope without ids is refused, unless everybody is meant.
         """
         check_scope(scope, needed=not everybody)
+        if everybody and scope != MemoryScope():
+            raise Invalid("everybody goes without user_id, agent_id and session_id: leave out one or the other")
         deleted = 0
         while True:
             async with self._database.transaction(namespace) as tx:

@@ -17,7 +17,6 @@ from recollect.doors.rest.routes.ltm import (
     Scoped,
 )
 from recollect.doors.rest.routing import Route, Router
-from recollect.errors import Invalid
 from recollect.flows.long_term.facts import MAX_INSTRUCTIONS_CHARACTERS, Told
 from recollect.flows.long_term.memory_requests import ChatLine, Options
 from recollect.flows.long_term.memory_results import Added, What
@@ -109,6 +108,4 @@ async def clear_memories(
     """Delete all memories that have these ids, superseded ones included. Histories are kept, without the texts."""
     caller = calling(request)
     scope = MemoryScope(user_id, agent_id, session_id)
-    if everybody and scope != MemoryScope():
-        raise Invalid("everybody goes without user_id, agent_id and session_id: leave out one or the other")
     return Cleared(deleted=await caller.engine.clearing.clear(caller.namespace, scope, everybody=everybody))
