@@ -17,7 +17,7 @@ async def main(path: Path, origin: str, namespace: str) -> None:
         if read == 0:
             print("batch", flush=True)
 
-    report = await engine.foreign_files.run(namespace, path, origin, "mira", told=told)
+    report = await engine.foreign_files.run(namespace, path, origin, "mira", progress=told)
     await engine.close()
     print("done", report.refused, flush=True)
 

@@ -384,7 +384,9 @@ async def test_a_long_export_is_taken_in_batches_and_once(
     heard: list[int] = []
     counted = await take(engine, namespace, path, origin, dry_run=True)
     assert await exported(engine, namespace) == []
-    report = await engine.foreign_files.run(namespace, path, origin, "mira", told=lambda size, _: heard.append(size))
+    report = await engine.foreign_files.run(
+        namespace, path, origin, "mira", progress=lambda size, _: heard.append(size)
+    )
     assert report.added == counted.added
     assert report.refused == counted.refused == 0
     assert sum(heard) == engine.foreign_files.size(path, origin)
@@ -530,7 +532,7 @@ async def test_an_import_takes_up_where_another_was_stopped(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await engine.foreign_files.run(namespace, path, "chatgpt", "mira", told=stop)
+        await engine.foreign_files.run(namespace, path, "chatgpt", "mira", progress=stop)
     partly = len([each for each in await exported(engine, namespace) if each["kind"] == "message"])
     assert partly > 30
     rest = await take(engine, namespace, path, "chatgpt")

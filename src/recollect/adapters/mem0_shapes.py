@@ -47,10 +47,10 @@ def stored_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in _IDENTITY & given.keys():
         warnings.warn(f"metadata[{name!r}] is ignored: ids cannot be set through metadata", stacklevel=2)
         given.pop(name)
-    return {key_of(name): value for name, value in given.items()}
+    return {_key_of(name): value for name, value in given.items()}
 
 
-def key_of(name: str) -> str:
+def _key_of(name: str) -> str:
     """The name under which metadata of that name is stored."""
     return f"mem0_{name}" if name in _TAKEN else name
 
@@ -199,7 +199,7 @@ def _condition(name: str, value: Any) -> dict[str, Any]:
         raise Invalid(f"{name} in filters must hold for all results: it cannot stand in OR or NOT")
     if value == "*":
         value = {"nin": []}
-    ours = "speaker" if name == "actor_id" else key_of(name)
+    ours = "speaker" if name == "actor_id" else _key_of(name)
     return {ours: {"in": value} if isinstance(value, list) else value}
 
 

@@ -1,6 +1,6 @@
 """One session of Recollect as a list of a framework's own messages, which come back as they were."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -159,11 +159,6 @@ def text_of_parts(content: object) -> str:
     """The texts of a message's content: a string, or a list of parts of which some have text."""
     if isinstance(content, str):
         return content
-    return "\n".join(_texts(content)) if isinstance(content, list) else ""
-
-
-def _texts(parts: list[Any]) -> Iterator[str]:
-    for part in parts:
-        text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
-        if isinstance(text, str) and text:
-            yield text
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str) and text)

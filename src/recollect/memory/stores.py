@@ -117,7 +117,7 @@ class Stores:
         await tx.all(_Sql.hold, ids=list(ids))
 
     async def change(self, tx: Transaction, store_id: UUID, name: str, description: str, metadata: str) -> Store:
-        """Call a store, which is locked, something else."""
+        """Set the name, description and metadata of a store, which is locked."""
         return Store(*await tx.one(_Sql.change, id=store_id, name=name, description=description, metadata=metadata))
 
     async def archive(self, tx: Transaction, store_id: UUID) -> Store | None:

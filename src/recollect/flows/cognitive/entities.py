@@ -83,7 +83,10 @@ class EntityMemory:
 
     async def relate(self, namespace: str, given: Sequence[Relation]) -> list[Relation]:
         """Create relations; returns those that were not there. An end that is no entity is only a name."""
-        _check_relations(given)
+        _check_number(given, "relations")
+        for each in given:
+            for value, name in zip(each, ("from", "relationType", "to"), strict=True):
+                checks.short_name(value, name)
         names = sorted({name for each in given for name in (each.source, each.target)})
         async with self._database.transaction(namespace) as tx:
             created = await self._graph.create_ends(tx, dict.fromkeys(names))
@@ -200,10 +203,3 @@ def _check_observations(observations: Sequence[str]) -> None:
     for text in observations:
         checks.text(text, "an observation")
     checks.metadata({"observations": list(observations)}, "observations")
-
-
-def _check_relations(relations: Sequence[Relation]) -> None:
-    _check_number(relations, "relations")
-    for each in relations:
-        for value, name in zip(each, ("from", "relationType", "to"), strict=True):
-            checks.short_name(value, name)

@@ -87,7 +87,7 @@ class RecordStore:
         """
         owner = "" if user_id is None else checks.identifier(user_id, "user_id")
         checks.between(len(operations), 1, MAX_OPERATIONS, "the number of operations")
-        work = _sorted(owner, operations)
+        work = _checked(owner, operations)
         answers: list[Answer] = [None] * len(operations)
         await self._read(namespace, owner, operations, work, answers)
         await self._refresh(namespace, sorted(work.refreshed))
@@ -125,7 +125,7 @@ class RecordStore:
                         db, owner, ops.patterns(operation), operation.max_depth, operation.limit, operation.offset
                     )
                 elif isinstance(operation, SearchRecords):
-                    best = await self._searched(db, owner, operation, asked.get(operation.query or ""), work)
+                    best = await self._searched(db, owner, operation, asked.get(operation.query or ""))
                     work.refreshed |= {each.id for each in best} if operation.refresh else set()
                     answers[place] = best
         expiring = (each for answer in answers for each in (answer if isinstance(answer, list) else [answer]))
@@ -144,7 +144,7 @@ class RecordStore:
         return asked
 
     async def _searched(
-        self, db: Statements, owner: str, operation: SearchRecords, query: SemanticQuery | None, work: _Work
+        self, db: Statements, owner: str, operation: SearchRecords, query: SemanticQuery | None
     ) -> list[StoredRecord]:
         by: Question | OwnVector | None = ops.own_vector(operation)
         if by is None and query is not None and operation.query is not None:
@@ -192,7 +192,7 @@ class RecordStore:
         return stored, gone
 
 
-def _sorted(owner: str, operations: Sequence[Operation]) -> _Work:
+def _checked(owner: str, operations: Sequence[Operation]) -> _Work:
     """Check every operation, so that none is done if one cannot be."""
     work = _Work()
     for place, operation in enumerate(operations):

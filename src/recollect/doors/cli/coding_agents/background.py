@@ -65,7 +65,7 @@ def _alone(path: Path) -> Iterator[bool]:
 async def serve(settings: Settings, path: Path, idle_seconds: float) -> None:
     """Open the memory, and answer on a socket until a signal or idleness ends it."""
     engine = await Engine.open(settings, will_search=True)
-    listener = listening(path)
+    listener = _listening(path)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -103,7 +103,7 @@ async def answering_hooks(engine: Engine) -> AsyncIterator[None]:
         state = ServerState()
         loop = asyncio.get_running_loop()
         server = await loop.create_unix_server(
-            lambda: H11Protocol(config=config, server_state=state, app_state={}), sock=listening(path)
+            lambda: H11Protocol(config=config, server_state=state, app_state={}), sock=_listening(path)
         )
         try:
             yield
@@ -112,7 +112,7 @@ async def answering_hooks(engine: Engine) -> AsyncIterator[None]:
             server.close()
 
 
-def listening(path: Path) -> socket.socket:
+def _listening(path: Path) -> socket.socket:
     """A socket that only its user can open."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)

@@ -15,7 +15,7 @@ from recollect.doors.cli.one_command import chosen_namespace, command, opened_en
 from recollect.doors.cli.printing import echo, embed_if_short, print_json
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.transfer.foreign.foreign_files import Told, refuse_other_format
+from recollect.flows.transfer.foreign.foreign_files import ImportProgress, refuse_other_format
 from recollect.flows.transfer.foreign.formats import FORMATS, MEM0
 from recollect.flows.transfer.import_report import Progress, Report
 
@@ -55,8 +55,8 @@ async def _import(
             raise Invalid(f"--from {origin} reads a file or a folder, not standard input: name it")
         chosen = chosen_namespace(engine, namespace)
         try:
-            with _progress_of_items(engine.foreign_files.size(path, origin)) as told:
-                return await engine.foreign_files.run(chosen, path, origin, user, dry_run=dry_run, told=told)
+            with _progress_of_items(engine.foreign_files.size(path, origin)) as progress:
+                return await engine.foreign_files.run(chosen, path, origin, user, dry_run=dry_run, progress=progress)
         except asyncio.CancelledError:
             echo("Interrupted. What was imported stays: run the same command again to continue.", err=True)
             raise
@@ -133,7 +133,7 @@ def _progress(path: Path) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _progress_of_items(size: int) -> Iterator[Told | None]:
+def _progress_of_items(size: int) -> Iterator[ImportProgress | None]:
     """A bar on a terminal, with the number of items and how many a second."""
     if not sys.stderr.isatty():
         yield None
@@ -141,9 +141,9 @@ def _progress_of_items(size: int) -> Iterator[Told | None]:
     began = time.monotonic()
     with click.progressbar(length=size, label="Importing", file=sys.stderr, item_show_func=lambda item: item) as bar:
 
-        def told(read: int, report: Report) -> None:
+        def advance(read: int, report: Report) -> None:
             items = _items(report)
             bar.update(read, f"{items:,} items, {items / max(time.monotonic() - began, 0.001):,.0f}/s")
 
-        yield told
+        yield advance
         bar.update(size - bar.pos)

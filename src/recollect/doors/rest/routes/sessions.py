@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Self
 
 from fastapi import Path, Query, Request
@@ -215,10 +216,6 @@ class RemovedSession(BaseModel):
     deleted: bool
 
 
-def _session_id(text: str) -> str:
-    return checks.identifier(text, "cursor")
-
-
 @router.get("/sessions")
 async def list_sessions(
     request: Request,
@@ -229,7 +226,11 @@ async def list_sessions(
 ) -> SessionsPage:
     """List sessions, the last active first."""
     caller = calling(request)
-    behind = None if cursor is None else SessionPlace(*cursors.read(cursor, _session_id, "`next`"))
+    behind = (
+        None
+        if cursor is None
+        else SessionPlace(*cursors.read(cursor, partial(checks.identifier, name="cursor"), "`next`"))
+    )
     page = await caller.engine.sessions.page(caller.namespace, user_id, agent_id, limit, behind)
     last = page[-1] if len(page) == limit else None
     return SessionsPage(

@@ -19,7 +19,8 @@ from recollect.flows.transfer.foreign.pieces import (
     title_of,
     unix_moment,
 )
-from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+from recollect.flows.transfer.foreign.sources import Member, Reading, Source
+from recollect.flows.transfer.import_report import Progress
 from recollect.identifiers import uuid_of
 
 FORMAT = "chatgpt"
@@ -47,11 +48,11 @@ def wanted(source: Source) -> list[Member]:
     return [member for member in source.members if _CONVERSATIONS.fullmatch(member.basename)]
 
 
-def read(source: Source, user_id: str, heard: Heard) -> Iterator[Piece]:
+def read(source: Source, user_id: str, progress: Progress) -> Iterator[Piece]:
     """The current branch of every conversation."""
     for member in wanted(source):
         with member.open() as file:
-            for path, conversation in values(Reading(file, heard), [()]):
+            for path, conversation in values(Reading(file, progress), [()]):
                 number = path[0] + 1 if path and isinstance(path[0], int) else 1
                 place = f"{member.name}, conversation {number}"
                 try:

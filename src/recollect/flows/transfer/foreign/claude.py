@@ -25,7 +25,8 @@ from recollect.flows.transfer.foreign.pieces import (
     title_of,
     titled,
 )
-from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+from recollect.flows.transfer.foreign.sources import Member, Reading, Source
+from recollect.flows.transfer.import_report import Progress
 from recollect.identifiers import uuid_of
 
 FORMAT = "claude"
@@ -51,13 +52,13 @@ def wanted(source: Source) -> list[Member]:
     ]
 
 
-def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -> Iterator[Piece]:
+def read(source: Source, user_id: str, progress: Progress, owner: str | None = None) -> Iterator[Piece]:
     """Conversations with the texts of attachments, instructions and documents of projects, and Claude's own memory."""
     for member in wanted(source):
         with member.open() as file:
             # A project may have a file of its own, which is then an object: it comes whole.
             inside = [()] if _is_array(member) else []
-            for path, value in values(Reading(file, heard), inside):
+            for path, value in values(Reading(file, progress), inside):
                 number = path[0] + 1 if path and isinstance(path[0], int) else 1
                 place = f"{member.name}, record {number}"
                 try:

@@ -17,9 +17,10 @@ from recollect.flows.transfer.foreign.pieces import (
     text_of,
     title_of,
 )
-from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+from recollect.flows.transfer.foreign.sources import Member, Reading, Source
 from recollect.flows.transfer.import_lines import BadLine, Line
 from recollect.flows.transfer.import_lines import read as lines_of
+from recollect.flows.transfer.import_report import Progress
 from recollect.identifiers import uuid_of
 
 FORMAT = "claude-code"
@@ -39,12 +40,12 @@ def wanted(source: Source) -> list[Member]:
     return [member for member in source.members if member.name.endswith(".jsonl")]
 
 
-def read(source: Source, user_id: str, heard: Heard) -> Iterator[Piece]:
+def read(source: Source, user_id: str, progress: Progress) -> Iterator[Piece]:
     """What user and assistant wrote in every session."""
     for member in wanted(source):
         try:
             with member.open() as file:
-                yield from _Transcript(member.name, user_id).pieces(file, heard)
+                yield from _Transcript(member.name, user_id).pieces(file, progress)
         except OSError as problem:
             yield Refused(member.name, f"the transcript cannot be read: {problem.strerror}")
 
@@ -58,9 +59,9 @@ class _Transcript:
         self._summary: str | None = None
         self._session: Session | None = None
 
-    def pieces(self, file: Any, heard: Heard) -> Iterator[Piece]:
+    def pieces(self, file: Any, progress: Progress) -> Iterator[Piece]:
         """Everything that it says."""
-        for line in lines_of(Reading(file, heard)):  # type: ignore[arg-type]
+        for line in lines_of(Reading(file, progress)):  # type: ignore[arg-type]
             place = f"{self._name}, {line.place}"
             if isinstance(line, BadLine):
                 yield Refused(place, line.reason)

@@ -22,7 +22,7 @@ from recollect.storage.database import Database
 BATCH_ITEMS = 200
 BATCH_CHARACTERS = 1024 * 1024
 
-Told = Callable[[int, Report], None]
+ImportProgress = Callable[[int, Report], None]
 """Hears how many bytes were read since it was last told, and what came of the import so far."""
 
 
@@ -56,7 +56,7 @@ class ForeignFiles:
         user_id: str | None = None,
         *,
         dry_run: bool = False,
-        told: Told | None = None,
+        progress: ImportProgress | None = None,
     ) -> Report:
         """Import a file, folder or archive of a format; whose memory it becomes is `user_id`, or else nobody's.
 
@@ -66,11 +66,11 @@ class ForeignFiles:
         if user_id is not None:
             checks.identifier(user_id, "user")
         refuse_other_format(path, origin)
-        run = _Run(report, self._writers(namespace, dry_run), told)
+        run = _Run(report, self._writers(namespace, dry_run), progress)
         with opened(path) as source:
             if not FORMATS[origin].wanted(source):
                 raise Invalid(f"{path} has nothing to import: expected {FORMATS[origin].about}")
-            pieces = FORMATS[origin].read(source, user_id or ANONYMOUS, run.heard, user_id)
+            pieces = FORMATS[origin].read(source, user_id or ANONYMOUS, run.progress, user_id)
             try:
                 await run.take(pieces)
             except Broken as problem:
@@ -98,15 +98,15 @@ def refuse_other_format(path: Path, origin: str | None) -> None:
 class _Run:
     """One import: sorts pieces, and keeps the report."""
 
-    def __init__(self, report: Report, writers: dict[type, Any], told: Told | None) -> None:
+    def __init__(self, report: Report, writers: dict[type, Any], progress: ImportProgress | None) -> None:
         self._report = report
         self._writers = writers
-        self._told = told
+        self._progress = progress
 
-    def heard(self, size: int) -> None:
+    def progress(self, size: int) -> None:
         """So many bytes were read."""
-        if self._told is not None:
-            self._told(size, self._report)
+        if self._progress is not None:
+            self._progress(size, self._report)
 
     async def take(self, pieces: Iterator[Piece]) -> None:
         """Store everything that can be, in batches of one kind; those before a broken place are stored, too."""
@@ -145,7 +145,7 @@ class _Run:
             await each_alone_if_not_together(
                 batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
             )
-            self.heard(0)
+            self.progress(0)
 
     async def _store_together(self, batch: Sequence[Item]) -> None:
         """Store items of one kind, all or none."""

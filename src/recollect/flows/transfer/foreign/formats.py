@@ -10,7 +10,8 @@ from typing import Any
 from recollect.flows.transfer.foreign import chatgpt, claude, claude_code, letta, markdown
 from recollect.flows.transfer.foreign.json_stream import values
 from recollect.flows.transfer.foreign.pieces import Piece
-from recollect.flows.transfer.foreign.sources import Broken, Heard, Member, Source, opened
+from recollect.flows.transfer.foreign.sources import Broken, Member, Source, opened
+from recollect.flows.transfer.import_report import Progress
 
 # Of a file, to see what it is.
 _LOOKED_AT_CHARACTERS = 2 * 1024 * 1024
@@ -24,15 +25,15 @@ class Format:
 
     about: str
     wanted: Callable[[Source], list[Member]]
-    read: Callable[[Source, str, Heard, str | None], Iterator[Piece]]
-    """Takes the user that it becomes the memory of, who hears of bytes that were read, and the owner of texts."""
+    read: Callable[[Source, str, Progress, str | None], Iterator[Piece]]
+    """Takes the user whose memory it becomes, what to tell of the bytes that were read, and the owner of texts."""
 
 
 FORMATS = {
     chatgpt.FORMAT: Format(
         "a ChatGPT data export: the zip, its folder or conversations.json",
         chatgpt.wanted,
-        lambda source, user_id, heard, _: chatgpt.read(source, user_id, heard),
+        lambda source, user_id, progress, _: chatgpt.read(source, user_id, progress),
     ),
     claude.FORMAT: Format(
         "a Claude data export: the zip, its folder, conversations.json or projects.json", claude.wanted, claude.read
@@ -40,7 +41,7 @@ FORMATS = {
     claude_code.FORMAT: Format(
         "session transcripts of Claude Code: a .jsonl file or a folder such as ~/.claude/projects",
         claude_code.wanted,
-        lambda source, user_id, heard, _: claude_code.read(source, user_id, heard),
+        lambda source, user_id, progress, _: claude_code.read(source, user_id, progress),
     ),
     markdown.FORMAT: Format(
         "Markdown notes with [[links]] and tags: an Obsidian vault, another folder or one note",

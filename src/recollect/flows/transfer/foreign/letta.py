@@ -25,7 +25,8 @@ from recollect.flows.transfer.foreign.pieces import (
     title_of,
     titled,
 )
-from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+from recollect.flows.transfer.foreign.sources import Member, Reading, Source
+from recollect.flows.transfer.import_report import Progress
 from recollect.identifiers import uuid_of
 
 FORMAT = "letta"
@@ -87,10 +88,10 @@ def wanted(source: Source) -> list[Member]:
     return [member for member in source.members if member.name.endswith((".af", ".af.json"))]
 
 
-def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -> Iterator[Piece]:
+def read(source: Source, user_id: str, progress: Progress, owner: str | None = None) -> Iterator[Piece]:
     """Blocks as memories, messages as a session of each agent, passages and files as texts."""
     for member in wanted(source):
-        yield from _File(member, user_id, owner).pieces(heard)
+        yield from _File(member, user_id, owner).pieces(progress)
 
 
 class _File:
@@ -102,11 +103,11 @@ class _File:
         self._owner = owner
         self._agents: dict[int, _Agent] = {}
 
-    def pieces(self, heard: Heard) -> Iterator[Piece]:
+    def pieces(self, progress: Progress) -> Iterator[Piece]:
         """Everything that it says."""
         self._read_agents()
         with self._member.open() as file:
-            for number, (path, value) in enumerate(values(Reading(file, heard), _INSIDE), 1):
+            for number, (path, value) in enumerate(values(Reading(file, progress), _INSIDE), 1):
                 place = f"{self._member.name}, {_place_of(path) or f'value {number}'}"
                 try:
                     yield from self._value_pieces(place, path, value)

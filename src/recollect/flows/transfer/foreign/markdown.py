@@ -11,7 +11,8 @@ from urllib.parse import unquote
 from recollect import checks
 from recollect.errors import Invalid
 from recollect.flows.transfer.foreign.pieces import LeftOut, Note, Piece, Refused, Text, iso_moment, title_of
-from recollect.flows.transfer.foreign.sources import Heard, Member, Reading, Source
+from recollect.flows.transfer.foreign.sources import Member, Reading, Source
+from recollect.flows.transfer.import_report import Progress
 
 FORMAT = "markdown"
 
@@ -45,7 +46,7 @@ def wanted(source: Source) -> list[Member]:
     return [member for member in source.members if member.name.lower().endswith(_SUFFIXES)]
 
 
-def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -> Iterator[Piece]:
+def read(source: Source, user_id: str, progress: Progress, owner: str | None = None) -> Iterator[Piece]:
     """Every note as a text, and as a node with edges to those that it links to."""
     notes = wanted(source)
     folder = _Folder(notes)
@@ -58,7 +59,7 @@ def read(source: Source, user_id: str, heard: Heard, owner: str | None = None) -
             continue
         try:
             with member.open() as file:
-                content = Reading(file, heard).read()
+                content = Reading(file, progress).read()
             yield from _note_pieces(source, folder, member, content.decode("utf-8-sig"), owner)
         except OSError as problem:
             yield Refused(member.name, f"the note cannot be read: {problem.strerror}")

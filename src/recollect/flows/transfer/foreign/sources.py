@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from recollect.errors import Invalid
+from recollect.flows.transfer.import_report import Progress
 
 # Nothing that people wrote or programs logged packs better than this; an archive that does is made to harm.
 MAX_PACKING_RATIO = 200
@@ -21,9 +22,6 @@ MAX_FILE_BYTES = 64 * 1024**3
 MAX_FILES = 1_000_000
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
-
-Heard = Callable[[int], None]
-"""Hears how many bytes were read since it was last told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +78,24 @@ class Broken(Invalid):
 class Reading:
     """A file that tells how much of it was read; raises Broken where it cannot be read."""
 
-    def __init__(self, file: IO[bytes], heard: Heard) -> None:
+    def __init__(self, file: IO[bytes], progress: Progress) -> None:
         self._file = file
-        self._heard = heard
+        self._progress = progress
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
-        return self._told(self._file.read, size)
+        return self._counted(self._file.read, size)
 
     def readline(self, size: int = -1) -> bytes:
         """The next line, or so much of it."""
-        return self._told(self._file.readline, size)
+        return self._counted(self._file.readline, size)
 
-    def _told(self, read: Callable[[int], bytes], size: int) -> bytes:
+    def _counted(self, read: Callable[[int], bytes], size: int) -> bytes:
         try:
             content = read(size)
         except (OSError, *_DAMAGE) as problem:
             raise Broken(f"the file is damaged or cannot be read: {problem}") from problem
-        self._heard(len(content))
+        self._progress(len(content))
         return content
 
 
