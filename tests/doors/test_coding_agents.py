@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from recollect.doors.cli.coding_agents import json_text
@@ -111,6 +112,7 @@ VALUES = st.recursive(
     indent=st.sampled_from([None, 0, 2, "\t"]),
     is_item=st.booleans(),
 )
+@hypothesis(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_put_into_any_json_can_be_taken_out(
     document: dict[str, Any], held: dict[str, Any] | None, indent: int | str | None, is_item: bool
 ) -> None:
