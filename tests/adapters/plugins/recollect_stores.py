@@ -26,7 +26,13 @@ def replace_fixture(fixture: Any, replacements: dict[str, Callable[..., Any]]) -
 
 
 def replace_names(items: list[pytest.Item], replacements: dict[str, Any]) -> None:
-    """Give the makers' modules other classes and helpers under the names that they use."""
-    for module in {item.module for item in items if isinstance(item, pytest.Function)}:
-        for name, replacement in replacements.items():
+    """Give the makers' modules other classes and helpers under the names that they use.
+
+    A name that none of them has would leave the makers' own in place, and prove nothing of ours.
+    """
+    modules = {item.module for item in items if isinstance(item, pytest.Function)}
+    for name, replacement in replacements.items():
+        using = [module for module in modules if hasattr(module, name)]
+        assert using or not modules, f"no test of the makers uses {name} any more"
+        for module in using:
             setattr(module, name, replacement)
