@@ -41,7 +41,7 @@ def main() -> None:
     sys.excepthook = lambda _, problem, __: _give_up(home, f"{name} {kind}: {type(problem).__name__}: {problem}")
     signal.signal(signal.SIGALRM, lambda *_: _give_up(home, f"{name} {kind}: no answer in {LAST_SECONDS} seconds"))
     signal.alarm(LAST_SECONDS)
-    given = json.load(sys.stdin)
+    given = json.load(sys.stdin, object_hook=storable)
     os.chdir(home)  # the path of a socket may have a hundred characters
     with open(f"{name}/record.json") as file:
         hook = json.load(file)["hook"]
@@ -262,6 +262,15 @@ class Memory:
             return refusal.code, refusal.read()
 
 
+def storable(given: dict[str, Any]) -> dict[str, Any]:
+    """Without what no database takes: terminals print NULs, and programs cut a text between the halves of an emoji."""
+    return {name: _storable_text(value) if isinstance(value, str) else value for name, value in given.items()}
+
+
+def _storable_text(text: str) -> str:
+    return text.replace("\x00", "").encode(errors="replace").decode()
+
+
 def is_setting(name: str) -> bool:
     """Whether a variable of the agent's environment could lead to another memory than the installed one."""
     return name.startswith("RECOLLECT_") and not name.endswith("_API_KEY")
@@ -296,7 +305,7 @@ def last_said(path: str | None) -> dict[str, str]:
         lines = file.read().decode(errors="replace").splitlines()
     said: dict[str, str] = {}
     for line in lines:
-        entry = json.loads(line) if line.startswith('{"') and line.endswith("}") else {}
+        entry = json.loads(line, object_hook=storable) if line.startswith('{"') and line.endswith("}") else {}
         content = (entry.get("message") or {}).get("content")
         if isinstance(content, list):
             content = "\n".join(part["text"] for part in content if part.get("type") == "text")
