@@ -106,6 +106,8 @@ VALUES = st.recursive(
 )
 
 
+# A busy machine is no fault of the text.
+@hypothesis(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     document=st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES),
     held=st.none() | st.dictionaries(st.sampled_from(["other", "Stop"]), st.lists(VALUES, max_size=2)),

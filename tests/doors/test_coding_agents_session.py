@@ -180,6 +180,19 @@ async def test_hooks_can_ask_a_server(home: Path, engine: Engine, namespace: str
     assert not list(state(home).glob("*.sock"))
 
 
+async def test_a_turn_with_what_no_database_takes_is_stored_without_that(
+    home: Path, engine: Engine, namespace: str
+) -> None:
+    async with listening(engine) as url:
+        key = await engine.access.create_key(namespace)
+        await tasks.in_thread(install, home, "claude-code", "--url", url, "--key", key.secret)
+        one = agent(home, "claude-code", "one")
+        await tasks.in_thread(one.prompt, "The log says\x00 ready.")
+        await tasks.in_thread(one.answer, "A cut emoji: \ud83d")
+        stored = await engine.conversations.messages(namespace, "claude-code:one", 100)
+        assert [message.content for message in stored] == ["The log says ready.", "A cut emoji: ?"], one.stderr
+
+
 async def test_a_server_of_the_same_memory_answers_the_hooks(
     home: Path, engine: Engine, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

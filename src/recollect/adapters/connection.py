@@ -1,5 +1,6 @@
 """A connection to Recollect for adapters: a running server, or the embedded engine in this process."""
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -24,6 +25,12 @@ from recollect.settings import Settings
 
 # A search while the server loads its model, or a flush behind a long queue.
 TIMEOUT_SECONDS = 60.0
+
+MAX_PORT = 65535
+# What a header can carry; a line break from a file would otherwise look like a server that does not answer.
+KEY = re.compile("[!-~]+")
+# How a server says that it has no such route: not to be mistaken for a memory that is not there.
+NO_ROUTE = {404: "Not Found", 405: "Method Not Allowed"}
 
 _CATEGORY_OF: Mapping[int, type[RecollectError]] = {
     400: Invalid,
@@ -57,6 +64,12 @@ class Connection:
             raise Invalid("A key belongs to a server: give its url as well, for example http://127.0.0.1:8000")
         if url is not None and (namespace is not None or settings is not None):
             raise Invalid("The key decides the namespace on a server: leave out namespace and settings, or the url")
+        if url is not None:
+            _require_address(url)
+        if key is not None and not KEY.fullmatch(key):
+            raise Invalid(
+                "key must be one of `recollect keys create`, with nothing around it: leave it out if there is none"
+            )
         self._url = url
         self._key = key
         self._namespace = None if namespace is None else checks.namespace(namespace)
@@ -120,6 +133,23 @@ class Connection:
             yield http
 
 
+def _require_address(url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) > MAX_PORT:
+        raise Invalid(f"url must be the address of a server, such as http://127.0.0.1:8000, not {url!r}")
+
+
+def _segment(name: str) -> str:
+    """One part of a path: never an empty one, nor the dots that clients resolve as folders."""
+    if not name:
+        raise Invalid("An id is empty: it needs at least one character")
+    quoted = quote(name, safe="")
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
+
+
 async def _call(
     http: httpx.AsyncClient,
     method: str,
@@ -131,7 +161,7 @@ async def _call(
 ) -> Any:
     given = {name: value for name, value in (params or {}).items() if value is not None}
     try:
-        answer = await http.request(method, path.format(*(quote(i, safe="") for i in ids)), json=json, params=given)
+        answer = await http.request(method, path.format(*map(_segment, ids)), json=json, params=given)
     except httpx.HTTPError as problem:
         raise Unavailable(
             f"No answer from {http.base_url} ({type(problem).__name__}): is `recollect serve` running there?"
@@ -143,6 +173,10 @@ async def _call(
         detail = answer.json()["detail"]
     except (ValueError, KeyError, TypeError):
         detail = f"The server answered {answer.status_code} without saying why: is it a Recollect server?"
+    if detail == NO_ROUTE.get(answer.status_code):
+        raise Unavailable(
+            f"The server at {http.base_url} has no {method} {path}: is the url right, and the server new enough?"
+        )
     if not isinstance(detail, str):
         faults = [(".".join(map(str, fault.get("loc", ()))), fault["msg"]) for fault in detail]
         detail = "; ".join(f"{place}: {what}" if place else what for place, what in faults)

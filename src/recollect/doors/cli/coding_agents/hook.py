@@ -41,7 +41,7 @@ def main() -> None:
     sys.excepthook = lambda _, problem, __: _give_up(home, f"{name} {kind}: {type(problem).__name__}: {problem}")
     signal.signal(signal.SIGALRM, lambda *_: _give_up(home, f"{name} {kind}: no answer in {LAST_SECONDS} seconds"))
     signal.alarm(LAST_SECONDS)
-    given = json.load(sys.stdin)
+    given = json.load(sys.stdin, object_hook=_storable)
     os.chdir(home)  # the path of a socket may have a hundred characters
     with open(f"{name}/record.json") as file:
         hook = json.load(file)["hook"]
@@ -267,6 +267,14 @@ class Memory:
             return refusal.code, refusal.read()
 
 
+def _storable(given: dict[str, Any]) -> dict[str, Any]:
+    """Without what no database takes: terminals print NULs, and programs cut a text between the halves of an emoji."""
+    return {
+        name: value.replace("\x00", "").encode(errors="replace").decode() if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
 def _output(agent: str, kind: str, given: dict[str, Any], context: str | None) -> dict[str, Any]:
     """What the agent reads on standard output: an object, even if it has nothing to say."""
     if agent == "cursor":
@@ -296,7 +304,7 @@ def _last_said(path: str | None) -> dict[str, str]:
         lines = file.read().decode(errors="replace").splitlines()
     said: dict[str, str] = {}
     for line in lines:
-        entry = json.loads(line) if line.startswith('{"') and line.endswith("}") else {}
+        entry = json.loads(line, object_hook=_storable) if line.startswith('{"') and line.endswith("}") else {}
         content = (entry.get("message") or {}).get("content")
         if isinstance(content, list):
             content = "\n".join(part["text"] for part in content if part.get("type") == "text")
