@@ -83,7 +83,7 @@ async def coding_context(request: Request, body: ContextRequest) -> ContextAnswe
     return ContextAnswer(context=found.text, ids=list(found.ids), reason=found.reason, degraded=found.degraded)
 
 
-@router.post("/turns")
+@router.post("/turns", responses=responses(409))
 async def add_coding_turn(request: Request, body: TurnRequest) -> TurnAnswer:
     """Store a prompt and its answer, once however often they are sent; the first turn creates the session."""
     caller, place = calling(request), body.place()
