@@ -114,7 +114,6 @@ VALUES = st.recursive(
     indent=st.sampled_from([None, 0, 2, "\t"]),
     is_item=st.booleans(),
 )
-@hypothesis(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_put_into_any_json_can_be_taken_out(
     document: dict[str, Any], held: dict[str, Any] | None, indent: int | str | None, is_item: bool
 ) -> None:
