@@ -31,6 +31,7 @@ FUZZ_OPTIONS := --minutes 4 --cases 90
 SOAK_OPTIONS := --seconds 30 --users 14
 BENCH_OPTIONS := --out .tools/quick-benchmarks.md
 LOCKS := .tools/
+PICTURE_OPTIONS := --quick
 FAST_OPTIONS := --collect-only
 endif
 # The extras that a server may need; each adapter has an extra of its own, with a framework behind it.
@@ -48,7 +49,7 @@ FAST := tests/language tests/memory tests/flows tests/inference $(wildcard tests
 	forget_users.py giants.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-fast conformance fuzz soak lint bench yardsticks adapters reference wheel lock clean
+.PHONY: help setup serve test test-fast conformance fuzz soak lint bench yardsticks adapters reference pictures wheel lock clean
 
 help: ## Show these commands.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,7 +68,7 @@ test-fast: $(DEV) ## Run what is quick, without a check of the style: for the in
 conformance: $(DEV) ## Run the official MCP conformance suite.
 	$(RUN)python -m tests.conformance
 
-fuzz: $(DEV) ## Ask the REST door ten minutes of strange questions.
+fuzz: $(DEV) ## Ask the REST door and the console strange questions, for ten minutes and more.
 	$(RUN)python -m tests.fuzz $(FUZZ_OPTIONS)
 
 soak: $(DEV) ## Ten minutes of every door at once, with faults.
@@ -91,6 +92,9 @@ yardsticks: $(if $(QUICK),$(DEV),$(YARDSTICKS)) ## Compare with other stores: CO
 
 reference: $(DEV) ## Write docs/cli.md and docs/settings.md from the code.
 	$(RUN)python -m tests.architecture.reference
+
+pictures: $(DEV) ## Take a picture of every page of the console: FOLDER=folder
+	$(RUN)python -m tests.console_pictures $(or $(FOLDER),.tools/pictures) $(PICTURE_OPTIONS)
 
 wheel: $(READY) ## Build the package into dist/.
 	$(RUN)python -m hatchling build -t wheel

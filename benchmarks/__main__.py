@@ -12,6 +12,8 @@ from pathlib import Path
 
 from benchmarks import (
     agent,
+    console,
+    fairness,
     graph,
     hybrid,
     large_bodies,
@@ -58,6 +60,8 @@ def benchmarks(corpora: Sequence[Path]) -> dict[str, Benchmark]:
         "hybrid": hybrid.run,
         "mcp": mcp.run,
         "rest": rest.run,
+        "console": console.run,
+        "fairness": fairness.run,
         "large_bodies": large_bodies.run,
         "namespaces": namespaces.run,
         SUMMARIES: on_corpora,

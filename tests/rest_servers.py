@@ -3,12 +3,15 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
 import uvicorn
 
+from recollect.doors.console.door import Console
+from recollect.doors.mcp import toolsets
+from recollect.doors.mcp.authorization import Authorization
 from recollect.doors.mcp.server import RecollectServer, http_routes
 from recollect.doors.rest.app import create_app
 from recollect.doors.rest.edge.server import configured
@@ -31,13 +34,15 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def listening(engine: Engine, host: str = "127.0.0.1") -> AsyncIterator[str]:
+async def listening(engine: Engine, host: str = "127.0.0.1", tools: Sequence[str] = toolsets.ALL) -> AsyncIterator[str]:
     """The address of a server over an engine; `host` is what it believes to be bound to.
 
     The engine is closed when the server stops, as in `recollect serve`.
     """
-    mcp = RecollectServer(engine)
-    app = create_app(engine, http_routes(mcp), mcp.session_manager.run, host)
+    mcp = RecollectServer(engine, tools)
+    console, authorization = Console(engine), Authorization(engine)
+    routes = [*http_routes(mcp), *authorization.routes, *console.routes]
+    app = create_app(engine, routes, mcp.session_manager.run, host, console, authorization)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)

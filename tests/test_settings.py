@@ -30,6 +30,26 @@ def test_a_wrong_value_is_blamed_on_the_variable_that_holds_it(monkeypatch: pyte
             )
             for ending in ("@", "@0", "@-1", "@007", "@1@2")
         ),
+        *(
+            (
+                "PUBLIC_URL",
+                address,
+                "RECOLLECT_PUBLIC_URL: write an address without a path, such as https://memory.example.org; "
+                "http only on loopback",
+            )
+            for address in (
+                "memory.example.org",
+                "http://memory.example.org",
+                "https://a.example.org/memory",
+                "https://",
+            )
+        ),
+        (
+            "SIGN_IN_HEADER",
+            "X-Signed-In",
+            "RECOLLECT_SIGN_IN_HEADER: set RECOLLECT_TRUSTED_PROXIES too: "
+            "the header is trusted only from those addresses",
+        ),
         ("LOG_FORMAT", "xml", "RECOLLECT_LOG_FORMAT must be 'text' or 'json'"),
     ],
 )

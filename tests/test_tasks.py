@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recollect import tasks
+from recollect import origin, tasks
 from tests.waiting import DEADLINE_SECONDS, wait_until
 
 # Where the wait may be when its event is set: it is over after three turns of the loop.
@@ -208,3 +208,16 @@ async def test_work_in_a_thread_knows_the_context_and_fails_its_caller() -> None
     assert await tasks.in_thread(asked.get) == "by me"
     with pytest.raises(ZeroDivisionError):
         await tasks.in_thread(divmod, 1, 0)
+
+
+async def test_a_background_task_does_not_have_the_rights_of_the_caller_who_starts_it() -> None:
+    roles: asyncio.Queue[origin.Role] = asyncio.Queue()
+
+    async def work() -> None:
+        roles.put_nowait(origin.current().role)
+
+    task = tasks.BackgroundTask("test")
+    with origin.acting("rest", "a reader", "read"):
+        task.start(work())
+    assert await roles.get() == "admin"
+    await task.stop()

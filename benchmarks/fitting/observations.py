@@ -15,7 +15,7 @@ from recollect.doors.cli.operating.retrieval_targets import EngineTarget
 from recollect.engine import Engine
 from recollect.errors import Invalid, Unavailable
 from recollect.flows.search import ranking
-from recollect.flows.search.recall import Memory
+from recollect.flows.search.recollection import Memory
 from recollect.language import questions
 from recollect.memory.index.search import Scope
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recollect.errors import (
         AccessDenied,
         Conflict,
+        Forbidden,
         Invalid,
         LimitReached,
         Misconfigured,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from recollect.flows.forgetting.receipts import Receipt
     from recollect.flows.search.citations import Citation
     from recollect.flows.search.ranking import Parts
-    from recollect.flows.search.recall import Explanation, Memory
+    from recollect.flows.search.recollection import Explanation, Memory
     from recollect.models import (
         AgentResponse,
         ApprovalRequest,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         ToolCall,
         ToolGapReport,
     )
+    from recollect.quotas import Quota
     from recollect.settings import Settings
 
 __version__ = "0.2.0"
@@ -59,6 +61,7 @@ __all__ = [
     "DeletedMemory",
     "Document",
     "Explanation",
+    "Forbidden",
     "Invalid",
     "ItemLineage",
     "LimitReached",
@@ -78,6 +81,7 @@ __all__ = [
     "NotFound",
     "Parts",
     "PinnedRecords",
+    "Quota",
     "Receipt",
     "RecollectError",
     "Recollection",
@@ -109,11 +113,12 @@ _HOMES = {
     "MemoryRecord": "recollect.doors.memories",
     "PinnedRecords": "recollect.doors.memories",
     "Citation": "recollect.flows.search.citations",
-    "Explanation": "recollect.flows.search.recall",
-    "Memory": "recollect.flows.search.recall",
+    "Explanation": "recollect.flows.search.recollection",
+    "Memory": "recollect.flows.search.recollection",
     "Parts": "recollect.flows.search.ranking",
     "Receipt": "recollect.flows.forgetting.receipts",
     "Recollection": "recollect.doors.recalls",
+    "Quota": "recollect.quotas",
     "Settings": "recollect.settings",
 }
 _MODELS = frozenset({"AgentResponse", "ApprovalRequest", "Document", "Message", "Session", "ToolCall", "ToolGapReport"})

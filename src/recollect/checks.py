@@ -281,6 +281,14 @@ def optional_utc(value: datetime | None, name: str) -> datetime | None:
     return None if value is None else utc(value, name)
 
 
+def optional_future(value: datetime | None, name: str) -> datetime | None:
+    """A moment in UTC that is still to come, and may be missing."""
+    moment = optional_utc(value, name)
+    if moment is not None and moment <= datetime.now(UTC):
+        raise Invalid(f"{name} must be in the future, not {moment.isoformat()}")
+    return moment
+
+
 def as_of(value: datetime | None, name: str = "as_of") -> datetime | None:
     """A moment that may be asked about: none that is still to come, but for clocks that disagree a little."""
     if value is None:

@@ -1,22 +1,35 @@
 """The composition root: opens the database and builds every capability and flow; nothing else wires anything."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Self
 
 from recollect import settings as environment
 from recollect import tasks
 from recollect.errors import Misconfigured, Unavailable
-from recollect.flows.access import Access
+from recollect.flows.accounts.access import Access
+from recollect.flows.accounts.activity import Activity
+from recollect.flows.accounts.audit import Audit
+from recollect.flows.accounts.audit_trail import AuditTrail
+from recollect.flows.accounts.clients import Clients
+from recollect.flows.accounts.connections import Connections
+from recollect.flows.accounts.grants import Grants
+from recollect.flows.accounts.quotas import Quotas
+from recollect.flows.accounts.spending import Spending
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.coding import CodingMemory
 from recollect.flows.cognitive.cognition import Cognition
 from recollect.flows.cognitive.entities import EntityMemory
 from recollect.flows.cognitive.golden_test import GoldenTest
 from recollect.flows.cognitive.graph import GraphMemory
+from recollect.flows.cognitive.graph_browsing import GraphBrowsing
 from recollect.flows.cognitive.ground_truth import GroundTruth
 from recollect.flows.cognitive.judge import Judges, judge_models
 from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
+from recollect.flows.defence.masking import Masked, Masking
+from recollect.flows.defence.review import Review
+from recollect.flows.defence.screening import ScreenedPassages
 from recollect.flows.feed import Feed
 from recollect.flows.forgetting.forget import Forget
 from recollect.flows.forgetting.prune import Prune
@@ -29,6 +42,8 @@ from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.indexing.namespace_models import NamespaceModels
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.indexing.passage_writer import PassageWriter
+from recollect.flows.jobs.jobs import Jobs
+from recollect.flows.jobs.long_work import LongWork
 from recollect.flows.keyed.checkpoints import CheckpointStore
 from recollect.flows.keyed.records import RecordStore
 from recollect.flows.lineage import Lineage
@@ -45,8 +60,8 @@ from recollect.flows.search.recall import Recall
 from recollect.flows.sessions import ChatSessions
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
 from recollect.flows.short_term.summaries import Summarising
+from recollect.flows.short_term.transcripts import Transcripts
 from recollect.flows.short_term.window_stores import BufferedWindows, LogWindows, WindowStore
-from recollect.flows.spending import Spending
 from recollect.flows.status import Status
 from recollect.flows.stores.files import Files
 from recollect.flows.stores.stores import MemoryStores
@@ -69,7 +84,11 @@ class Engine:
         self.settings = settings
         self.database = database
         self.capabilities = capabilities = Capabilities()
+        if settings.defence != "off":
+            screened = ScreenedPassages(capabilities.held, settings.defence)
+            self.capabilities = capabilities = replace(capabilities, passages=screened)
         self._resources = resources
+        self.activity = Activity(database, capabilities.recall_counts, capabilities.changes)
         # Who embeds, who writes sentences, and what that may cost.
         self.spending = Spending(database, capabilities.usage, settings.llm_daily_tokens)
         self.pacing = Pacing(database, capabilities.turns)
@@ -77,12 +96,51 @@ class Engine:
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(models, self.providers, settings.embedding_model)
         self._build_spine()
-        self.access = Access(database, capabilities.keys)
-        self.status = Status(database, capabilities, self.namespace_models, self.spending)
+        self.access = Access(database, capabilities.keys, capabilities.key_grants, capabilities.quota_use)
+        self.grants = Grants(database, capabilities.key_grants, capabilities.keys, self.access, capabilities.search)
+        self.audit = Audit(database, capabilities.audit, settings.audit)
+        self.audit_trail = AuditTrail(database, capabilities.audit)
+        clients = Clients(database, capabilities.clients)
+        self.connections = Connections(
+            database, self.access, clients, capabilities.connections, self.audit, settings.public_url
+        )
+        self.quotas = Quotas(
+            database,
+            capabilities.quota_use,
+            capabilities.keys,
+            (settings.key_quota, settings.user_quota),
+            changed=self.access.clear_cache,
+        )
+        self.status = Status(
+            database,
+            capabilities,
+            self.namespace_models,
+            self.spending,
+            self.activity,
+            settings.defence,
+            masking=settings.masking,
+        )
         self.conversations = Conversations(database, capabilities.sessions, capabilities.log, self.remember)
+        self.transcripts = Transcripts(database, capabilities.log, capabilities.windows)
         self._build_cognition()
         self._build_memories()
-        # How a memory gets out of here whole, and in from elsewhere.
+        self._build_transfer()
+        if settings.masking:
+            self._mask()
+        last_closed_first = (self.activity, self.audit, self.providers, self.maintenance, self.indexer, self.access)
+        for part in (*last_closed_first, self.remember, self.jobs):
+            resources.push_async_callback(part.close)
+        resources.callback(self.feed.end)
+        # Read when it closes: once opened, the engine has another stack.
+        self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
+        self.activity.start()
+        if settings.indexer:
+            self.indexer.start()
+            self.maintenance.start(self.embeddings.sweep, self.sweep_expired)
+
+    def _build_transfer(self) -> None:
+        """How a memory gets out of here whole, and in from elsewhere, and long work of both kinds."""
+        database, capabilities = self.database, self.capabilities
         records, changes = capabilities.records, capabilities.changes
         self.exporting = Exporting(database, records, self.forget)
         self.importing = Importing(
@@ -100,14 +158,25 @@ class Engine:
         self.foreign_files = ForeignFiles(
             database, capabilities, self.importing, self._passage_writer, written=self._written
         )
-        for close in (self.providers.close, self.maintenance.close, self.indexer.close, self.remember.close):
-            resources.push_async_callback(close)
-        resources.callback(self.feed.end)
-        # Read when it closes: once opened, the engine has another stack.
-        self._closing = tasks.ClosedAtTheEnd(lambda: self._resources.aclose())
-        if settings.indexer:
-            self.indexer.start()
-            self.maintenance.start(self.embeddings.sweep, self.sweep_expired)
+        self.jobs = Jobs(database, capabilities.jobs, self.audit)
+        self.long_work = LongWork(
+            self.jobs,
+            self.embeddings,
+            self.indexer,
+            self.importing,
+            self.adopting,
+            self.foreign_files,
+            self.prune,
+            self.quotas,
+            self.settings.embedding_model,
+        )
+
+    def _mask(self) -> None:
+        """Have every flow that stores what somebody wrote look for secrets in it first."""
+        masking = Masking(self.database, self.capabilities.held)
+        for flow in vars(self).values():
+            if isinstance(flow, Masked):
+                flow.masking = masking
 
     def _build_spine(self) -> None:
         """Every write, every way to find it again, and what embeds passages in the background."""
@@ -153,7 +222,13 @@ class Engine:
         self._named_items = NamedItems(self.database, capabilities)
         citations = Citations(self.database, self._named_items, capabilities.memories)
         self.recall = Recall(
-            self.database, capabilities.search, self.nomination, self.namespace_models, citations, capabilities.memories
+            self.database,
+            capabilities.search,
+            self.nomination,
+            self.namespace_models,
+            citations,
+            capabilities.memories,
+            self.activity,
         )
         self._passage_writer = PassageWriter(
             capabilities.passages, self.namespace_models, written=self._written, indexed=self._written_and_indexed
@@ -165,6 +240,7 @@ class Engine:
         self.graph = GraphMemory(
             self.database, capabilities.graph, capabilities.changes, self._node_passages, written=self._written
         )
+        self.graph_browsing = GraphBrowsing(self.database, capabilities.graph, capabilities.graph_pages, self.graph)
         self.cognition = Cognition(
             self.database,
             self.remember,
@@ -177,6 +253,7 @@ class Engine:
             ItemSearch(
                 self.database, capabilities.search, self.nomination, capabilities.passages, self.namespace_models
             ),
+            self.activity,
             self.settings.fidelity_threshold,
         )
         golden, changes = capabilities.golden, capabilities.changes
@@ -198,6 +275,7 @@ class Engine:
             self.database,
             capabilities.memories,
             capabilities.passages,
+            capabilities.held,
             self._passage_writer,
             self.recall,
             capabilities.changes,
@@ -229,6 +307,7 @@ class Engine:
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
         self.prune = Prune(self.database, capabilities, self._passage_writer)
+        self.review = Review(self.database, capabilities, self._named_items, self._passage_writer, self.forget)
         self._build_for_frameworks(removal)
 
     def _build_for_frameworks(self, removal: Removal) -> None:
@@ -239,6 +318,7 @@ class Engine:
             self.database,
             capabilities.keyed_records,
             capabilities.passages,
+            capabilities.held,
             capabilities.changes,
             capabilities.search,
             self._passage_writer,
@@ -252,6 +332,7 @@ class Engine:
             self.database,
             capabilities.sessions,
             capabilities.log,
+            capabilities.held,
             self.remember,
             self.recall,
             self.pinned,
@@ -270,7 +351,7 @@ class Engine:
             ) from problem
         buffers = Buffers.open(self.settings.redis_url.get_secret_value())
         self._resources.push_async_callback(buffers.close)
-        return BufferedWindows(buffers)
+        return BufferedWindows(buffers, self.database)
 
     @classmethod
     async def open(cls, settings: Settings | None = None, *, will_search: bool = False) -> Self:

@@ -17,12 +17,19 @@ class AccessDenied(RecollectError):
     """The caller may not do this."""
 
 
+class Forbidden(AccessDenied):
+    """The caller is known, and the role or the limits of the key do not allow this."""
+
+
 class Conflict(RecollectError):
     """The request contradicts what is already stored."""
 
 
 class LimitReached(RecollectError):
     """A limit of size, rate or budget was hit; the message names it."""
+
+    retry_after: int | None = None
+    """In how many seconds the same request may succeed, if that is known."""
 
 
 class Unavailable(RecollectError):

@@ -3,8 +3,11 @@
 import json
 import secrets
 import time
+from collections.abc import Iterable
 from hashlib import sha256
 from uuid import UUID
+
+from recollect.errors import Invalid
 
 
 def uuid7() -> UUID:
@@ -35,3 +38,10 @@ def _digest(parts: tuple[str, ...]) -> bytes:
 
 def _version_8(value: int) -> UUID:
     return UUID(int=value & ~(0xF << 76) & ~(0b11 << 62) | 0x8 << 76 | 0b10 << 62)
+
+
+def refuse_same_ids(ids: Iterable[UUID | None]) -> None:
+    """Refuse a call that brings an id twice."""
+    given = [each for each in ids if each is not None]
+    if len(set(given)) < len(given):
+        raise Invalid("Two items of one call have the same id: give each its own")

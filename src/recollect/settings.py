@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from recollect import checks
 from recollect.errors import Misconfigured
+from recollect.quotas import Quota
 
 MAX_CONNECTIONS = 20
 PREFIX = "RECOLLECT_"
@@ -24,6 +25,11 @@ EMBEDDING_MODEL = re.compile(
 )
 EMBEDDING_MODEL_FORMS = "local, onnx:FOLDER or openai:MODEL[@DIMENSIONS]"
 
+# Lower case, and without a path: clients compare it letter by letter.
+PUBLIC_URL = re.compile(
+    r"https://[a-z0-9.-]+(?::[0-9]{1,5})?|http://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
+)
+
 # Variables of our own tools, which the product does not read.
 NOT_SETTINGS = ("RECOLLECT_TEST_", "RECOLLECT_BENCH_")
 
@@ -34,6 +40,12 @@ def _listed(value: object) -> object:
 
 # In the environment: a, b, c
 Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+
+
+# In the environment: requests_per_minute=600, rows_per_day=10000
+QuotaSetting = Annotated[
+    Quota | None, NoDecode, BeforeValidator(lambda value: Quota.parse(value) if isinstance(value, str) else value)
+]
 
 
 class Settings(BaseSettings):
@@ -123,14 +135,45 @@ class Settings(BaseSettings):
     indexer: bool = Field(True, description="Whether this process embeds new passages in the background")
     host: str = Field("127.0.0.1", description="Address `recollect serve` binds to")
     port: int = Field(8000, ge=0, le=65535, description="Port `recollect serve` binds to")
+    console: bool = Field(True, description="Whether `recollect serve` has the console, pages for browsers at /console")
+    defence: Literal["off", "warn", "enforce"] = Field(
+        "off",
+        description="Screen what is stored: 'warn' lists texts that seem to steer a model for review, 'enforce' also "
+        "keeps them from recall until somebody releases them",
+    )
+    masking: bool = Field(
+        False, description="Whether secrets and personal numbers are written over before anything is stored"
+    )
+    audit: Literal["off", "changes", "all"] = Field(
+        "off",
+        description="What the audit log records: every operation ('all'), only those that changed something or did not "
+        "succeed ('changes'), or nothing ('off')",
+    )
     rate_limit_per_minute: int | None = Field(
         None, ge=1, description="Maximum requests per minute per key, in each server process; unlimited if not set"
     )
+    key_quota: QuotaSetting = Field(
+        None,
+        description="Default quota of each key, counted across all processes: requests_per_minute=N, rows_per_day=N, "
+        "bytes_per_day=N, or some of them; unlimited if not set",
+    )
+    user_quota: QuotaSetting = Field(None, description="Quota of each user, in the same form")
     require_key: bool = Field(
         False, description="Whether HTTP requests always need a key, even on loopback and in a namespace without keys"
     )
     trusted_proxies: Listed = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, comma-separated"
+    )
+    public_url: str | None = Field(
+        None,
+        description="Public address of `recollect serve`, such as https://memory.example.org; lets remote MCP clients "
+        "sign in with OAuth",
+    )
+    sign_in_header: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9-]+$",
+        description="Header in which the proxies in RECOLLECT_TRUSTED_PROXIES name the person they signed in, who "
+        "can then connect MCP clients without a key",
     )
     cors_origins: Listed = Field((), description="Origins allowed to call from a browser, comma-separated; * for all")
     redis_url: SecretStr | None = Field(None, description="Optional Redis or Valkey for short-term buffers")
@@ -196,6 +239,23 @@ class Settings(BaseSettings):
                 ipaddress.ip_network(each)
             except ValueError:
                 raise ValueError("write addresses or networks, such as 127.0.0.1,10.0.0.0/8") from None
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_origin(cls, value: str | None) -> str | None:
+        plain = None if value is None else value.rstrip("/")
+        if plain is not None and not PUBLIC_URL.fullmatch(plain):
+            raise ValueError(
+                "write an address without a path, such as https://memory.example.org; http only on loopback"
+            )
+        return plain
+
+    @field_validator("sign_in_header")
+    @classmethod
+    def _comes_from_a_proxy(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and not info.data.get("trusted_proxies"):
+            raise ValueError("set RECOLLECT_TRUSTED_PROXIES too: the header is trusted only from those addresses")
         return value
 
     @field_validator("cors_origins")

@@ -15,6 +15,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
+from recollect import origin
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -37,8 +39,9 @@ class BackgroundTask:
         self._guard: asyncio.Task[None] | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin to work."""
-        self._work = asyncio.create_task(work, name=self._name)
+        """Begin to work, for everybody: the rights of the caller who happens to start it do not matter."""
+        with origin.own_work():
+            self._work = asyncio.create_task(work, name=self._name)
         self._guard = asyncio.create_task(_see_to_its_end(self._work), name=f"{self._name}-guard")
         _adopt(self._work, self._guard)
 
@@ -98,6 +101,14 @@ async def beside(*work: Coroutine[Any, Any, T]) -> "AsyncIterator[list[asyncio.T
         yield tasks
     finally:
         await end(*tasks)
+
+
+async def all_of(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """Run work concurrently and return the results. If one part fails, the others are cancelled first."""
+    if len(work) == 1:
+        return [await work[0]]
+    async with beside(*work) as running:
+        return list(await asyncio.gather(*running))
 
 
 async def ended_within(seconds: float, work: Coroutine[Any, Any, object]) -> bool:

@@ -15,18 +15,24 @@ NOT_DISTRIBUTED = {"recollect_migrations"}
 # Of records there are only ids, and when each is over.
 DERIVED = {"passage_words", "passage_vectors", "passage_queue", "term_stats", "record_expiries"}
 
-# A key names its namespace, so it is looked up before one is known; it holds a hash and no content.
-BEFORE_NAMESPACE = {"api_keys"}
+# A key or token names its namespace, so it is looked up before one is known; it holds a hash and no content.
+BEFORE_NAMESPACE = {"api_keys", "key_grants", "connections", "connection_tokens"}
 
-# The statements that look across namespaces, and see only their names and the hashes of keys.
+# The statements that look across namespaces, and see only their names, their keys' hashes and labels, and grants.
 ACROSS_NAMESPACES = {
     "passages.namespaces_with_work",
     "passages.namespaces_with_expired",
     "passages.waiting_anywhere",
     "keyed_records.namespaces_with_expired",
     "access.find",
+    "access.find_browser",
     "access.any_guards",
     "access.elsewhere",
+    "connections.find",
+    "grants.readers",
+    "grants.held",
+    "grants.copy",
+    "grants.remove_held",
 }
 
 PACKAGE = Path(recollect.__file__).parent
@@ -173,6 +179,21 @@ def check_for_what_citus_refuses(name: str, sql: str) -> None:
         assert "select" not in values, f"{name} has a subquery inside VALUES"
     for returned in re.findall(r"\breturning\b(.*?)(?:;|\)\s|$)", sql, re.S):
         assert not re.search(r"\b(now|clock_timestamp|random|gen_random_uuid)\s*\(", returned), name
+
+
+async def test_no_rows_are_copied_into_a_table_with_a_policy(engine: Engine) -> None:
+    """Citus copies the rows of an insert to a shard, unless it returns some or looks for conflicts; that is refused."""
+    with_policy = await tables(engine) - DERIVED - BEFORE_NAMESPACE
+    for name, text in [*STATEMENTS.items(), *FUNCTIONS.items()]:
+        for statement in without_comments(text).split(";"):
+            into = re.search(r"\binsert into (\w+)", statement)
+            if into and into[1] in with_policy and re.search(r"\bselect\b", statement):
+                assert re.search(r"\b(returning|on conflict)\b", statement), f"{name} copies into {into[1]}"
+
+
+def test_no_migration_makes_a_restrictive_policy() -> None:
+    """Citus makes a permissive one of it on its shards, and that opens what other policies close."""
+    assert [name for name, text in MIGRATIONS.items() if "restrictive" in without_comments(text).lower()] == []
 
 
 def test_no_migration_makes_a_trigger() -> None:

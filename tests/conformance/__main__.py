@@ -1,7 +1,8 @@
 """`make conformance`: run the official MCP conformance suite, for each revision of the specification that we speak.
 
 The whole suite runs against our server with the suite's fixtures added (server.py); the scenarios that need no fixture
-run once more against `recollect serve` itself, where they see our own tools and resources.
+run once more against `recollect serve` itself, where they see our own tools and resources, and so do those for
+authorization servers (authorization.py).
 """
 
 import os
@@ -70,9 +71,9 @@ def log_of(home: Path) -> Path:
 
 
 @contextmanager
-def serving(command: Sequence[str], home: Path) -> Iterator[str]:
+def serving(command: Sequence[str], home: Path, **settings: str) -> Iterator[str]:
     """The address of an MCP server, which it prints when it is ready."""
-    environment = os.environ | {"RECOLLECT_DATA_DIR": str(home)}
+    environment = os.environ | {"RECOLLECT_DATA_DIR": str(home)} | settings
     with (
         log_of(home).open("w") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as server,
@@ -91,12 +92,17 @@ def passes(url: str, revision: str, *selection: str) -> bool:
     """Run scenarios and print how many checks each passed; if one fails, print every check."""
     command = [str(BIN / "node"), str(SUITE), "server", "--url", url, "--spec-version", revision, *selection]
     run = subprocess.run(command, capture_output=True, text=True)
-    output = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr)
-    print(output if run.returncode else _summary(output), flush=True)
+    output = plain(run.stdout + run.stderr)
+    print(output if run.returncode else summary(output), flush=True)
     return run.returncode == 0
 
 
-def _summary(output: str) -> str:
+def plain(output: str) -> str:
+    """Without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", output)
+
+
+def summary(output: str) -> str:
     _, _, summary = output.partition("=== SUMMARY ===")
     return summary.strip() or next(line for line in output.splitlines() if line.startswith("Passed"))
 
@@ -121,15 +127,18 @@ def remove(home: Path) -> None:
 
 
 def main() -> int:
+    from tests.conformance.authorization import authorizes
+
     install()
     home = Path(tempfile.mkdtemp(prefix="recollect-conformance-"))
     verdicts = {revision: conforms(revision, home) for revision in OF_ANY_SERVER}
+    verdicts["authorization"] = authorizes(home)
     if all(verdicts.values()):
         remove(home)
     else:
         print(f"The last server's log is {log_of(home)}")
-    for revision, verdict in verdicts.items():
-        print(f"{revision}: {'conforms' if verdict else 'DOES NOT CONFORM'}")
+    for what, verdict in verdicts.items():
+        print(f"{what}: {'conforms' if verdict else 'DOES NOT CONFORM'}")
     return 0 if all(verdicts.values()) else 1
 
 

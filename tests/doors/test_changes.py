@@ -19,7 +19,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp.types import ResourceUpdatedNotification, TextResourceContents
 
 from recollect import MemoryManager, origin
-from recollect.doors.rest.routes import changes
+from recollect.doors import changes
 from recollect.engine import Engine
 from recollect.flows.long_term.memory_requests import Options
 from recollect.memory.memories import MemoryScope

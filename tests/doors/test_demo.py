@@ -11,7 +11,7 @@ import pytest
 from recollect.doors.cli.demo import play as demo
 from recollect.doors.cli.demo import story as demo_story
 from recollect.doors.cli.demo.screen import Screen
-from recollect.flows.search.recall import Recollection
+from recollect.flows.search.recollection import Recollection
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from tests.commands import RECOLLECT, recollect

@@ -9,10 +9,12 @@ import httpx
 import pytest
 
 from recollect.engine import Engine
+from recollect.origin import Limits, acting
 from recollect.settings import Settings
 from recollect.storage.embedded import Lease
 from recollect.tasks import in_thread
 from tests.commands import recollect
+from tests.console_story import connect
 from tests.doors.test_serve import serving
 from tests.storage.databases import empty_database, url
 
@@ -37,9 +39,89 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
     assert listed.returncode == 0
     assert listed.stdout.startswith(credential.key_id)
     assert f"Keys of namespace {namespace}:" in listed.stderr
-    assert "in use" in listed.stdout
+    assert "valid" in listed.stdout
     assert "a laptop" in listed.stdout
     assert secret.rpartition("_")[2] not in listed.stdout + listed.stderr
+
+
+async def test_a_key_may_read_another_namespace_until_that_is_taken_back(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace, "a laptop")
+    granted = await in_thread(run, "keys", "grant", key.id, "--read", "team", "--expires", "30d")
+    assert granted.returncode == 0, granted.stderr
+    assert "Namespace team has nothing stored yet." in granted.stderr
+    assert re.fullmatch(
+        rf"Key {key.id} of namespace {namespace} may read namespace team until [-0-9]+ [:0-9]+ UTC\.\n", granted.stdout
+    )
+    assert re.search(r"\(also reads team until [-0-9]+ [:0-9]+ UTC\)", (await in_thread(run, "keys", "list")).stdout)
+    readers = (await in_thread(run, "keys", "list", "--namespace", "team")).stderr
+    assert f"Namespace team is also read by key {key.id} (a laptop) of namespace {namespace} until" in readers
+    ended = await in_thread(run, "keys", "ungrant", key.id, "--read", "team")
+    assert ended.stdout == f"Key {key.id} of namespace {namespace} may no longer read namespace team.\n"
+    assert "team" not in (await in_thread(run, "keys", "list")).stdout
+    again = await in_thread(run, "keys", "ungrant", key.id, "--read", "team")
+    assert again.returncode == 1
+    assert "no grant to read" in again.stderr
+
+
+async def test_connected_clients_are_listed_and_can_be_disconnected(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace, "a laptop")
+    await connect(engine, namespace, key.id, "Claude\x1b[2J")
+    listed = await in_thread(run, "keys", "list")
+    assert len(listed.stdout.splitlines()) == 1
+    line = f"Connection 1f2e3d4c with key {key.id}: Claude"
+    assert re.search(rf"{line}.* \(claude\.ai\), write, since [-0-9]+ [:0-9]+\n", listed.stderr), listed.stderr
+    assert "\x1b" not in listed.stderr
+    ended = await in_thread(run, "keys", "disconnect", "1f2e3d4c")
+    assert ended.stdout == "Disconnected 1f2e3d4c.\n"
+    assert "Connection" not in (await in_thread(run, "keys", "list")).stderr
+    again = await in_thread(run, "keys", "disconnect", "1f2e3d4c")
+    assert (again.returncode, "has no connection 1f2e3d4c" in again.stderr) == (1, True)
+
+
+async def test_a_key_has_a_role_and_an_end_and_can_be_rotated(engine: Engine, namespace: str) -> None:
+    created = await in_thread(run, "keys", "create", "--label", "a laptop", "--role", "read", "--expires", "30d")
+    assert created.returncode == 0, created.stderr
+    assert "It expires on " in created.stderr
+    old = await engine.access.credential(created.stdout.strip())
+    assert old is not None
+    rotated = await in_thread(run, "keys", "rotate", old.key_id, "--overlap", "12h")
+    assert rotated.returncode == 0, rotated.stderr
+    assert f"The old key {old.key_id} expires on " in rotated.stderr
+    new = await engine.access.credential(rotated.stdout.strip())
+    assert new is not None
+    assert (new.role, new.label) == ("read", "a laptop")
+    listed = (await in_thread(run, "keys", "list")).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == [old.key_id, new.key_id]
+    assert all(re.search(r"valid +read +a laptop  \(.*expires \d{4}-\d\d-\d\d \d\d:\d\d\)$", line) for line in listed)
+    limited = await in_thread(run, "keys", "create", "--user", "anna", "--agent", "coder")
+    found = await engine.access.credential(limited.stdout.strip())
+    assert found is not None
+    assert found.limits == Limits("anna", "coder")
+    new_id = (await engine.access.rotate(namespace, found.key_id, 0)).id
+    assert f"{new_id}  " in (shown := (await in_thread(run, "keys", "list")).stdout.splitlines()[-1])
+    assert shown.endswith("(only user anna and agent coder)")
+    dated = await in_thread(run, "keys", "create", "--role", "write", "--expires", "2999-01-31")
+    assert "It expires on 2999-01-31 at 00:00 UTC." in dated.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--expires", "soon"),
+        ("--expires", "2001-01-01"),
+        ("--expires", "9999999999d"),
+        ("--role", "none"),
+        ("--user", "anonymous"),
+    ],
+)
+def test_terms_that_no_key_can_have_are_a_sentence(settings: Settings, wrong: tuple[str, str]) -> None:
+    result = run("keys", "create", *wrong)
+    assert result.returncode == 2
+    assert (result.stdout, "Traceback" in result.stderr) == ("", False)
+
+
+def test_a_time_that_cannot_be_read_is_told_the_forms(settings: Settings) -> None:
+    assert "or a time from now such as 12h, 30d or 2w" in run("keys", "create", "--expires", "1m").stderr
 
 
 async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(engine: Engine, namespace: str) -> None:
@@ -103,3 +185,28 @@ async def test_beyond_loopback_a_server_wants_a_key_first(server: Lease, setting
                 f"{there}/ready", headers={"Authorization": f"Bearer {key}", "Host": "memory.example.org"}, timeout=60
             )
             assert answer.status_code == 200
+
+
+async def test_a_key_has_a_quota_which_is_listed_with_its_use_and_changed(engine: Engine, namespace: str) -> None:
+    numbers = ("--requests-per-minute", "60", "--rows-per-day", "1000", "--bytes-per-day", "5000000")
+    created = await in_thread(run, "keys", "create", *numbers)
+    assert created.returncode == 0, created.stderr
+    credential = await engine.access.credential(created.stdout.strip())
+    assert credential is not None
+    with acting("rest", "app", spender=await engine.quotas.admit(credential)):
+        await engine.remember.text(namespace, "Twelve bytes")
+    listed = (await in_thread(run, "keys", "list")).stdout
+    assert re.search(r"\d of 60 requests this minute, 1 of 1,000 rows today, 12 of 5,000,000 bytes today\)", listed)
+    changed = await in_thread(
+        run, "keys", "quota", credential.key_id, "--rows-per-day", "5", "--bytes-per-day", "default"
+    )
+    assert changed.returncode == 0, changed.stderr
+    assert changed.stdout.splitlines()[1:] == ["1 of 5 rows today"]
+    lifted = await in_thread(
+        run, "keys", "quota", credential.key_id, "--rows-per-day", "unlimited", "--requests-per-minute", "default"
+    )
+    assert lifted.stdout == "This key has no quota.\n"
+    for number in ("0", "-1", "many", "9" * 30):
+        refused = await in_thread(run, "keys", "create", "--rows-per-day", number)
+        assert refused.returncode == 2
+        assert "--rows-per-day must be" in refused.stderr

@@ -23,6 +23,7 @@ from tests.rest_servers import serving
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 BROKEN = Tools(as_object)
+EVENTS = {"Accept": "application/json, text/event-stream"}
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
@@ -89,8 +90,7 @@ NO_MESSAGES: list[tuple[Any, str]] = [
 
 
 async def test_what_is_no_message_is_refused_in_a_sentence(engine: Engine) -> None:
-    headers = {"Accept": "application/json, text/event-stream"}
-    async with serving(engine, headers=headers) as http:
+    async with serving(engine, headers=EVENTS) as http:
         for message, sentence in NO_MESSAGES:
             answer = await http.post("/mcp", json=message)
             assert answer.status_code == 400, message
@@ -99,6 +99,18 @@ async def test_what_is_no_message_is_refused_in_a_sentence(engine: Engine) -> No
             assert len(answer.text) < 300
         assert (await http.post("/mcp", json=PING)).status_code == 200
         assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "result": {}})).status_code == 202
+
+
+async def test_a_stream_that_opens_while_the_server_stops_is_ended(engine: Engine) -> None:
+    route = LoadedRoute(engine, ())
+    app = create_app(engine, route.routes)
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+    async with route.running(), client as http:
+        assert (await http.post("/mcp", json=PING, headers=EVENTS)).status_code == 200
+        route.end_streams()
+        async with asyncio.timeout(30):
+            answer = await http.get("/mcp", headers=EVENTS)
+    assert answer.status_code == 503
 
 
 async def test_a_request_that_waits_for_the_sdk_ends_when_the_server_stops(engine: Engine) -> None:

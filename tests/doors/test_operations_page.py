@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from recollect import errors
 from recollect.doors.mcp.errors import refusal
 from recollect.doors.rest.problems import answer
 from recollect.errors import RecollectError
@@ -13,10 +14,6 @@ ROW = re.compile(r"^\| `(?P<category>\w+)` \| (?P<status>\d+) \| (?P<error>[\w ]
 
 def test_every_category_has_the_status_and_the_error_of_the_page() -> None:
     told = {row["category"]: (int(row["status"]), row["error"]) for row in ROW.finditer(PAGE.read_text())}
-    categories = {
-        kind.__name__: kind("sentence")
-        for kind in RecollectError.__subclasses__()
-        if kind.__module__ == RecollectError.__module__
-    }
-    ours = {name: failure for name, failure in categories.items() if type(failure).__module__ == "recollect.errors"}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RecollectError)]
+    ours = {kind.__name__: kind("sentence") for kind in kinds if kind is not RecollectError}
     assert told == {name: (answer(failure).status_code, refusal(failure).error) for name, failure in ours.items()}

@@ -29,6 +29,7 @@ FLAGS = {
     "roles": "--role",
     "kinds": "--kind",
     "categories": "--category",
+    "namespaces": "--namespace",
 }
 
 # Filters that leave out everything.
@@ -48,7 +49,7 @@ class Doors:
         self.run = runner.run
         self.http = http
         self.mcps = mcps
-        self._namespace = settings.namespace
+        self.namespace = settings.namespace
 
     def library(self, **filters: Any) -> Any:
         given = dict(filters)
@@ -90,7 +91,7 @@ class Doors:
             else:
                 values = value if isinstance(value, list) else [json.dumps(value) if name == "metadata" else str(value)]
                 arguments += [part for each in values for part in (flag, each)]
-        env = os.environ | environment(self._namespace)
+        env = os.environ | environment(self.namespace)
         return recollect("recall", QUESTION, "--json", *arguments, env=env)
 
 
@@ -149,6 +150,7 @@ def _fill(doors: Doors) -> None:
         {"since": "2000-01-01T00:00:00+00:00", "until": "2099-01-01T00:00:00+00:00", "top_k": 2},
         {"min_relevance": 0},
         {"valid_at": "2020-01-01T00:00:00+00:00"},
+        {"min_trust": "user"},
         *NOTHING,
     ],
     ids=str,
@@ -170,6 +172,25 @@ def test_the_same_question_has_the_same_answer_at_every_door(doors: Doors, filte
             assert (parts is None) == (wanted is None) == ("explain" not in filters)
             assert parts is None or parts == pytest.approx(wanted, abs=1e-3)
         assert counts == answered
+
+
+def test_who_names_namespaces_is_told_the_one_of_each_result(doors: Doors) -> None:
+    named: dict[str, Any] = {"namespaces": [doors.namespace]}
+    expected = doors.library(**named)
+    assert expected == doors.library()
+    assert {each.namespace for each in doors.run(doors.memory.recall(QUESTION, **named)).memories} == {doors.namespace}
+    for found in (
+        doors.http.post("/recall", json={"query": QUESTION} | named).json(),
+        json.loads(doors.command(**named).stdout),
+        *(mcp.ok("recall", query=QUESTION, **named) for mcp in doors.mcps),
+    ):
+        assert [each["namespace"] for each in found["memories"]] == [doors.namespace] * len(expected[0])
+    elsewhere = doors.command(namespaces=[doors.namespace, "nothing-here"])
+    assert elsewhere.returncode == 1
+    assert "Namespace nothing-here has nothing stored: check its name" in elsewhere.stderr
+    assert "Namespace nothing-here has nothing stored" in doors.mcps[0].refused(
+        "recall", query=QUESTION, namespaces=["nothing-here"]
+    )
 
 
 def test_each_filter_leaves_out_what_it_says(doors: Doors) -> None:

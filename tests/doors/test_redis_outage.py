@@ -58,6 +58,7 @@ async def test_a_redis_that_is_away_shows_wherever_an_operator_looks(settings: S
             )
             assert status.returncode == 1
             assert "Redis does not answer" in status.stdout
+            assert (await client.get("/console")).text.count("Redis does not answer") == 2
             memory = {"messages": "The ferry leaves at seven.", "category": "fact", "user_id": "ann"}
             assert (await client.post("/ltm/memories", json=memory)).status_code == 200
             redis.start()

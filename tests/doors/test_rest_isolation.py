@@ -1,4 +1,4 @@
-"""Two keys of two namespaces on one server: what one stores is not there for the other, through any route."""
+"""Keys on one server, through every route: what one namespace stores is not there for another, and roles hold."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,10 @@ from fastapi.routing import APIRoute
 
 from recollect.doors.rest.route_modules import ROUTE_MODULES
 from recollect.engine import Engine
+from recollect.memory.index.held import NewlyHeld
+from recollect.origin import Limits, Role
 from tests.rest_servers import listening
+from tests.stored_rows import stored_rows
 
 WORD = "zanzibar"
 SESSION, USER, CHAT = f"session-{WORD}", f"user-{WORD}", f"chat:{WORD}"
@@ -40,8 +43,9 @@ ROUTES = {
 class Asked:
     """A client that keeps a list of the routes it has asked, so that none is left out."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx.AsyncClient, key_id: str) -> None:
         self._http = http
+        self.key_id = key_id
         self.routes: set[tuple[str, str]] = set()
 
     async def ask(self, method: str, pattern: str, body: Any = None, **names: str) -> httpx.Response:
@@ -55,16 +59,29 @@ class Asked:
 
 
 @asynccontextmanager
-async def with_key(engine: Engine, url: str, namespace: str) -> AsyncIterator[Asked]:
-    key = await engine.access.create_key(namespace)
+async def with_key(
+    engine: Engine, url: str, namespace: str, role: Role = "admin", limits: Limits | None = None
+) -> AsyncIterator[Asked]:
+    label = None if limits is None else str(limits)
+    key = await engine.access.create_key(namespace, label, role, limits=limits)
     headers = {"Authorization": f"Bearer {key.secret}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as http:
-        yield Asked(http)
+        yield Asked(http, key.id)
+
+
+async def hold(engine: Engine, namespace: str) -> str:
+    """A document that screening held back; returns its id."""
+    item = str(uuid4())
+    noted = NewlyHeld("document", item, "held", ["it gives the model an order"], "document", b"", None, "rest")
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.held.put(tx, [noted])
+    return item
 
 
 async def fill(owner: Asked) -> dict[str, str]:
     """One of everything; returns the ids and the user's key."""
     said = [{"role": "user", "content": WORD}]
+    await owner.ok("POST", "/sessions", {"id": SESSION, "user_id": USER})
     stored = await owner.ok("POST", "/stm/{session_id}/messages", {"messages": said}, session_id=SESSION)
     memory = {"messages": f"All about {WORD}", "category": "fact", "user_id": USER, "key": WORD, "pinned": True}
     memory_id = (await owner.ok("POST", "/ltm/memories", memory))["id"]
@@ -91,7 +108,17 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         with_key(engine, url, f"{namespace}-one") as owner,
         with_key(engine, url, f"{namespace}-two") as stranger,
     ):
-        ids = await fill(owner)
+        ids = await fill(owner) | {"held": await hold(engine, f"{namespace}-one")}
+        # A grant opens what is asked of a namespace by its name, and nothing else.
+        named = {"query": WORD, "user_id": USER, "namespaces": [f"{namespace}-one"]}
+        searches = {"/recall": "memories", "/ltm/memories/search": "results"}
+        for path in searches:
+            assert (await stranger.ask("POST", path, named)).status_code == 403
+        await engine.grants.grant(f"{namespace}-one", f"{namespace}-two", stranger.key_id)
+        for path, found in searches.items():
+            assert {each["namespace"] for each in (await stranger.ok("POST", path, named))[found]} == {
+                f"{namespace}-one"
+            }
         assert await stranger.ok("GET", "/health") == {"status": "ok"}
         assert (await stranger.ask("HEAD", "/health")).status_code == 200
         assert (await stranger.ok("GET", "/ready"))["namespace"] == f"{namespace}-two"
@@ -106,6 +133,8 @@ async def test_nothing_of_one_key_is_there_for_another(engine: Engine, namespace
         await check_gateway(stranger, ids["key"])
         await check_stores(stranger, ids)
         await check_forgetting(stranger)
+        assert await stranger.ok("GET", "/audit") == {"lines": [], "next": None}
+        await check_review(owner, stranger, f"document:{ids['held']}")
         (found,) = (await owner.ok("POST", "/records/batch", {"operations": [{"op": "get"} | RECORD]}))["answers"]
         assert found["record"]["value"] == {"text": WORD}
         (kept_state,) = (await owner.ok("POST", "/checkpoints/list", {}))["checkpoints"]
@@ -133,6 +162,204 @@ async def test_no_route_serves_a_malformed_key_from_the_open_namespace(engine: E
             for headers in ({"Authorization": "rk_1"}, {"Authorization": "Bearer rk_1"}, {"X-API-Key": "rk_1"}):
                 answer = await http.request(method, pattern.replace("{", "").replace("}", ""), headers=headers)
                 assert answer.status_code == 401, (method, pattern, headers)
+
+
+def requests_of_each_role(ids: dict[str, str]) -> list[tuple[Role, str, str, Any]]:
+    """One request to every route, with the role it needs. Those that a writer may make can be made in this order."""
+    identity = {"user_id": USER, "user_key": ids["key"]}
+    said = {"messages": [{"role": "user", "content": "more"}]}
+    chat = [{"sender_id": USER, "role": "user", "timestamp": 2, "content": "more"}]
+    own = {"checkpoint_id": "1", "task_id": "t", "writes": [{"idx": 0, "channel": "c", "value": PACKED}]}
+    store = "/v1/memory_stores/{memory_store_id}"
+    file, version = f"{store}/memories/{{file_id}}", f"{store}/memory_versions/{{memory_version_id}}"
+    get, delete = {"op": "get", "refresh": True} | RECORD, {"op": "delete"} | RECORD
+    return [
+        ("read", "GET", "/health", None),
+        ("read", "GET", "/ready", None),
+        ("read", "GET", "/changes", None),
+        ("read", "GET", "/stm/{session_id}/messages", None),
+        ("read", "GET", "/stm/{session_id}/context", None),
+        ("read", "GET", "/sessions", None),
+        ("read", "GET", "/sessions/{session_id}", None),
+        ("read", "GET", "/sessions/{session_id}/messages", None),
+        ("read", "GET", "/messages/{message_id}", None),
+        ("read", "POST", "/recall", {"query": WORD}),
+        ("read", "POST", "/ltm/memories/search", {"query": WORD, "user_id": USER}),
+        ("read", "GET", "/ltm/memories", None),
+        ("read", "GET", f"/ltm/memories/pinned?user_id={USER}", None),
+        ("read", "GET", "/ltm/memories/{memory_id}", None),
+        ("read", "GET", "/ltm/memories/{memory_id}/history", None),
+        ("read", "GET", "/ltm/memories/{memory_id}/lineage", None),
+        ("read", "GET", "/lineage/memory:{memory_id}", None),
+        ("read", "POST", "/coding/context", AGENT | {"session_id": "another", "prompt": WORD}),
+        ("read", "POST", "/records/batch", {"operations": [get, {"op": "search", "query": WORD}, {"op": "paths"}]}),
+        ("read", "POST", "/checkpoints/list", {}),
+        ("read", "POST", "/memories/search", {"query": WORD, "scope": ["all_user_memory"], **identity}),
+        ("read", "POST", "/memories/flush", {"session_id": CHAT, **identity}),
+        ("read", "GET", "/v1/memory_stores", None),
+        ("read", "GET", store, None),
+        ("read", "GET", f"{store}/memories", None),
+        ("read", "GET", file, None),
+        ("read", "GET", f"{store}/memory_versions", None),
+        ("read", "GET", version, None),
+        ("write", "POST", "/stm/{session_id}/messages", said),
+        ("write", "PUT", "/stm/{session_id}/config", {"max_messages": 5}),
+        ("write", "POST", "/sessions", {"title": "new"}),
+        ("write", "PUT", "/sessions/{session_id}", {"user_id": USER}),
+        ("write", "PATCH", "/sessions/{session_id}", {"title": "mine"}),
+        (
+            "write",
+            "POST",
+            "/sessions/{session_id}/messages",
+            {"messages": [{"role": "user", "text": "m", "payload": 1}]},
+        ),
+        ("write", "POST", "/ltm/memories", {"messages": "mine", "category": "fact", "user_id": USER}),
+        ("write", "POST", "/ltm/memories/facts", {**said, "user_id": USER}),
+        ("write", "PATCH", "/ltm/memories/{memory_id}", {"category": "semantic"}),
+        ("write", "PUT", "/ltm/memories/{memory_id}", {"data": "mine now"}),
+        ("write", "POST", "/ltm/memories/{superseded_id}/undo", None),
+        ("write", "POST", "/coding/turns", AGENT | {"key": "2", "prompt": "more"}),
+        ("write", "POST", "/records/batch", {"operations": [{"op": "put", "value": {"text": "mine"}} | RECORD]}),
+        ("write", "PUT", "/checkpoints/{thread_id}", CHECKPOINT | {"metadata": {"run_id": "another"}}),
+        ("write", "POST", "/checkpoints/{thread_id}/writes", own),
+        ("write", "POST", "/checkpoints/{thread_id}/copy", {"target_thread_id": "mine"}),
+        ("write", "POST", "/memories/add", {"session_id": CHAT, "messages": chat, **identity}),
+        ("write", "POST", "/resources", {"resource_uri": f"file:{WORD}", "text": "mine", **identity}),
+        ("write", "POST", "/v1/memory_stores", {"name": "mine"}),
+        ("write", "POST", store, {"name": "mine"}),
+        ("write", "POST", f"{store}/memories", {"path": "/mine", "content": "mine"}),
+        ("write", "POST", file, {"content": "mine"}),
+        ("write", "POST", f"{store}/archive", None),
+        ("admin", "DELETE", "/stm/{session_id}", None),
+        ("admin", "DELETE", "/sessions/{session_id}/messages/last", None),
+        ("admin", "DELETE", "/sessions/{session_id}/messages/{message_id}", None),
+        ("admin", "DELETE", "/sessions/{session_id}/messages", None),
+        ("admin", "DELETE", "/sessions/{session_id}", None),
+        ("admin", "DELETE", "/ltm/memories/{memory_id}", None),
+        ("admin", "DELETE", f"/ltm/memories?user_id={USER}", None),
+        ("admin", "POST", "/records/batch", {"operations": [delete]}),
+        ("admin", "POST", "/checkpoints/delete-runs", {"run_ids": [WORD]}),
+        ("admin", "POST", "/checkpoints/prune", {"thread_ids": [WORD]}),
+        ("admin", "DELETE", "/checkpoints/{thread_id}", None),
+        ("admin", "POST", "/users", {"user_id": "another"}),
+        ("admin", "DELETE", "/users/{user_id}", None),
+        ("admin", "POST", f"{version}/redact", None),
+        ("admin", "GET", "/audit", None),
+        ("admin", "GET", "/review", None),
+        ("admin", "POST", "/review/release", {"item": f"document:{ids['held']}"}),
+        ("admin", "POST", "/review/forget", {"item": f"document:{ids['held']}"}),
+        ("admin", "DELETE", file, None),
+        ("admin", "DELETE", store, None),
+    ]
+
+
+async def filled_with_requests(owner: Asked, held: str) -> tuple[dict[str, str], list[tuple[Role, str, str, Any]]]:
+    """The names in the patterns of the requests, and the requests."""
+    ids = await fill(owner) | {"held": held}
+    again = {"messages": f"No more about {WORD}", "category": "fact", "user_id": USER, "key": WORD}
+    newer = (await owner.ok("POST", "/ltm/memories", again))["id"]
+    names = {"session_id": SESSION, "user_id": USER, "thread_id": WORD, "file_id": ids["memory_id"]}
+    names |= {"memory_id": newer, "superseded_id": ids["memory"], "message_id": ids["message"]}
+    names |= {name: ids[name] for name in ("memory_store_id", "memory_version_id")}
+    return names, requests_of_each_role(ids)
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_key_does_what_its_role_may_and_changes_nothing_else(engine: Engine, namespace: str) -> None:
+    async with (
+        listening(engine) as url,
+        with_key(engine, url, namespace) as owner,
+        with_key(engine, url, namespace, "read") as reader,
+        with_key(engine, url, namespace, "write") as writer,
+    ):
+        names, requests = await filled_with_requests(owner, await hold(engine, namespace))
+        before = await stored_rows(engine, namespace)
+        for asked, refused in ((reader, ("write", "admin")), (writer, ("admin",))):
+            for role, method, pattern, body in requests:
+                if role in refused or role == "read":
+                    answer = await asked.ask(method, pattern, body, **names)
+                    assert answer.status_code == (403 if role in refused else 200), (method, pattern, answer.text)
+                    assert "use a key with role" in answer.text or role == "read"
+        after = await stored_rows(engine, namespace)
+        assert after == before
+        for role, method, pattern, body in requests:
+            if role == "write":
+                await writer.ok(method, pattern, body, **names)
+        (change,) = [
+            each for each in (await reader.ok("GET", "/changes?since=0"))["changes"] if each["kind"] == "store"
+        ][-1:]
+        assert change["author"] == writer.key_id
+    asked_of = {(method, pattern.partition("?")[0]) for _, method, pattern, _ in requests}
+    for written, known in (("file_id", "memory_id"), ("superseded_id", "memory_id"), ("memory:{memory_id}", "{name}")):
+        asked_of = {(method, pattern.replace(written, known)) for method, pattern in asked_of}
+    assert asked_of == ROUTES - {("GET", "/metrics")}
+
+
+# What a key may do that is limited to a user, with what is the user's. All else is refused.
+OF_ONE_USER = {
+    ("GET", "/health"),
+    ("GET", "/stm/{session_id}/messages"),
+    ("POST", "/stm/{session_id}/messages"),
+    ("GET", "/stm/{session_id}/context"),
+    ("PUT", "/stm/{session_id}/config"),
+    ("GET", "/sessions"),
+    ("POST", "/sessions"),
+    ("GET", "/sessions/{session_id}"),
+    ("PUT", "/sessions/{session_id}"),
+    ("PATCH", "/sessions/{session_id}"),
+    ("GET", "/sessions/{session_id}/messages"),
+    ("POST", "/sessions/{session_id}/messages"),
+    ("GET", "/messages/{message_id}"),
+    ("POST", "/recall"),
+    ("GET", "/ltm/memories"),
+    ("POST", "/ltm/memories"),
+    ("POST", "/ltm/memories/facts"),
+    ("POST", "/ltm/memories/search"),
+    ("GET", f"/ltm/memories/pinned?user_id={USER}"),
+    ("GET", "/ltm/memories/{memory_id}"),
+    ("PUT", "/ltm/memories/{memory_id}"),
+    ("PATCH", "/ltm/memories/{memory_id}"),
+    ("GET", "/ltm/memories/{memory_id}/history"),
+    ("POST", "/ltm/memories/{superseded_id}/undo"),
+    ("DELETE", "/ltm/memories/{memory_id}"),
+    ("DELETE", f"/ltm/memories?user_id={USER}"),
+    ("POST", "/coding/context"),
+    ("POST", "/coding/turns"),
+    ("POST", "/memories/add"),
+}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_key_for_one_user_sees_and_changes_nothing_of_others(engine: Engine, namespace: str) -> None:
+    async with (
+        listening(engine) as url,
+        with_key(engine, url, namespace) as owner,
+        with_key(engine, url, namespace, limits=Limits(USER)) as own,
+        with_key(engine, url, namespace, limits=Limits("anna")) as another,
+        with_key(engine, url, namespace, limits=Limits(None, "anna")) as agent,
+    ):
+        names, requests = await filled_with_requests(owner, await hold(engine, namespace))
+        before = await stored_rows(engine, namespace, "anna")
+        for asked in (another, agent):
+            for _, method, pattern, body in requests:
+                answer = await asked.ask(method, pattern, body, **names)
+                seen = answer.text.replace(USER, "")
+                assert answer.status_code in (403, 404) or WORD not in seen, (method, pattern, seen)
+        assert await stored_rows(engine, namespace, "anna") == before
+        allowed = set()
+        for _, method, pattern, body in requests:
+            answer = await own.ask(method, pattern, body, **names)
+            if answer.status_code != 403:
+                assert answer.status_code in (200, 201), (method, pattern, answer.text)
+                allowed.add((method, pattern))
+        assert allowed == OF_ONE_USER
+
+
+async def check_review(owner: Asked, stranger: Asked, held: str) -> None:
+    assert (await stranger.ok("GET", "/review"))["items"] == []
+    for decide in ("/review/release", "/review/forget"):
+        assert (await stranger.ask("POST", decide, {"item": held})).status_code == 404
+    assert [each["item"] for each in (await owner.ok("GET", "/review"))["items"]] == [held]
 
 
 async def check_short_term(stranger: Asked) -> None:

@@ -56,6 +56,14 @@ def test_health_is_ok_and_the_printed_example_works(settings: Settings) -> None:
         assert process.stdout.readline() == f"Try it:  curl {url}/health\n"
 
 
+def test_the_banner_says_where_clients_sign_in_and_what_is_audited(settings: Settings) -> None:
+    with serving(RECOLLECT_AUDIT="all", RECOLLECT_PUBLIC_URL="https://memory.example.org") as (_, process):
+        assert process.stdout is not None
+        printed = [process.stdout.readline() for _ in range(6)]
+    assert "Sign-in: https://memory.example.org/mcp, for remote MCP clients\n" in printed
+    assert "Audit:   all\n" in printed
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is loaded from /proc")
 def test_the_model_is_loaded_before_anybody_asks(settings: Settings) -> None:
     with serving(is_installed=True) as (_, process):

@@ -51,6 +51,7 @@ async def test_a_payload_comes_back_as_it_was_and_the_text_beside_it_is_found(en
         assert [type(value) for value in payloads[2]] == [str, int, float, bool]
         assert [message["text"] for message in read["messages"]] == ["Is it raining in Lyon?", "", "It pours."]
         assert [message["role"] for message in read["messages"]] == ["user", "tool", "assistant"]
+        await engine.indexer.flush(namespace)  # they share no word
         found = await ok(http, "POST", "/recall", {"query": "raining in Lyon", "user_id": "ann"})
         assert {memory["text"] for memory in found["memories"]} == {"Is it raining in Lyon?", "It pours."}
         # A window is for a model, which cannot read what says nothing.

@@ -1,11 +1,24 @@
 """Keys: shown once, stored as hashes, revoked for good."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from recollect.engine import Engine
-from recollect.errors import AccessDenied, Conflict, NotFound
+from recollect.errors import AccessDenied, Conflict, Forbidden, Invalid, NotFound
+from recollect.flows.forgetting.prune import not_changed_for
+from recollect.flows.remember import Turn
+from recollect.inference.requests.limits import Limits
+from recollect.inference.requests.meter import Purpose, Tokens
+from recollect.memory.accounts.access import Key
+from recollect.memory.log import NewMessage
+from recollect.memory.memories import MemoryScope
+from recollect.origin import ROLES, Role, acting
+
+A_DAY = 86_400.0
+
+ONCE = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
 
 async def test_a_key_opens_its_namespace_and_no_other(engine: Engine, namespace: str) -> None:
@@ -98,3 +111,141 @@ async def test_a_user_is_admitted_only_by_both_halves_and_is_told_the_same_of_ea
         await engine.access.user_of("alice", alice.secret)
     again = await engine.access.create_user_key(namespace, "alice")
     assert await engine.access.user_of("alice", again.secret)
+
+
+@ONCE
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_key_has_the_role_it_was_given(engine: Engine, namespace: str, role: Role) -> None:
+    found = await engine.access.credential((await engine.access.create_key(namespace, role=role)).secret)
+    assert found is not None
+    assert found.role == role
+
+
+@ONCE
+@pytest.mark.parametrize("role", ["read", "write"])
+async def test_only_an_admin_manages_keys(engine: Engine, namespace: str, role: Role) -> None:
+    key = await engine.access.create_key(namespace)
+    with acting("rest", "somebody", role):
+        for refused in (
+            engine.access.create_key(namespace),
+            engine.access.create_user_key(namespace, "alice"),
+            engine.access.rotate(namespace, key.id, A_DAY),
+            engine.access.revoke(namespace, key.id),
+            engine.access.remove_user(namespace, "alice"),
+        ):
+            with pytest.raises(Forbidden, match="use a key with role"):
+                await refused
+    assert [each.revoked_at for each in await engine.access.keys(namespace)] == [None]
+
+
+@ONCE
+async def test_an_expired_key_opens_nothing_and_its_namespace_stays_closed(engine: Engine, namespace: str) -> None:
+    now = datetime.now(UTC)
+    for moment in (now, now - timedelta(days=1)):
+        with pytest.raises(Invalid, match="in the future"):
+            await engine.access.create_key(namespace, expires_at=moment)
+    key = await engine.access.create_key(namespace, expires_at=now + timedelta(days=30))
+    assert await engine.access.credential(key.secret)
+    async with engine.database.unscoped() as connection:
+        await connection.execute("update api_keys set expires_at = now() where namespace = $1", namespace)
+    engine.access.clear_cache()
+    assert await engine.access.credential(key.secret) is None
+    assert not await engine.access.is_open(namespace)
+    with pytest.raises(NotFound, match="no valid key"):
+        await engine.access.rotate(namespace, key.id, A_DAY)
+
+
+@ONCE
+async def test_a_rotated_key_works_beside_the_new_one_until_the_overlap_is_over(engine: Engine, namespace: str) -> None:
+    in_a_month = datetime.now(UTC) + timedelta(days=30)
+    old = await engine.access.create_key(namespace, "laptop", "write", in_a_month)
+    new = await engine.access.rotate(namespace, old.id, A_DAY)
+    for key in (old, new):
+        found = await engine.access.credential(key.secret)
+        assert found is not None
+        assert (found.label, found.role) == ("laptop", "write")
+    until = {key.id: key.expires_at for key in await engine.access.keys(namespace) if key.expires_at is not None}
+    assert until[new.id] >= in_a_month
+    assert abs(until[old.id] - datetime.now(UTC) - timedelta(days=1)) < timedelta(hours=1)
+    await engine.access.rotate(namespace, old.id, 0)
+    assert await engine.access.credential(old.secret) is None
+    user = await engine.access.create_user_key(namespace, "alice")
+    for unknown in (old.id, user.id, "ffffffff"):
+        with pytest.raises(NotFound, match="recollect keys list"):
+            await engine.access.rotate(namespace, unknown, A_DAY)
+    with pytest.raises(Invalid, match="overlap"):
+        await engine.access.rotate(namespace, new.id, 1e10)
+
+
+@ONCE
+async def test_the_last_use_of_a_key_is_noted_once_a_minute(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace, role="read")
+
+    async def used(after: datetime | None) -> Key:
+        engine.access.clear_cache()
+        with acting("rest", "a reader", "read"):
+            assert await engine.access.credential(key.secret)
+        async with asyncio.timeout(60):
+            while True:
+                (held,) = await engine.access.keys(namespace)
+                if held.last_used_at != after:
+                    return held
+
+    first = (await used(None)).last_used_at
+    engine.access.clear_cache()
+    assert await engine.access.credential(key.secret)
+    async with engine.database.unscoped() as connection:
+        earlier = await connection.fetchval(
+            "update api_keys set last_used_at = last_used_at - interval '1 hour' where namespace = $1 "
+            "returning last_used_at",
+            namespace,
+        )
+    assert first is not None
+    assert earlier == first - timedelta(hours=1)
+    again = (await used(earlier)).last_used_at
+    assert again is not None
+    assert again > first
+
+
+@ONCE
+async def test_writers_and_readers_at_once_each_have_their_own_role(engine: Engine, namespace: str) -> None:
+    async def says(number: int, role: Role) -> int:
+        with acting("rest", f"{role} {number}", role):
+            await engine.remember.turn(namespace, Turn(f"s{number}", (NewMessage("user", "hello"),), "anna"))
+        return number
+
+    said = await asyncio.gather(
+        *(says(number, "read" if number % 2 else "write") for number in range(16)), return_exceptions=True
+    )
+    assert [number for number in said if isinstance(number, int)] == list(range(0, 16, 2))
+    assert all(isinstance(problem, Forbidden) for problem in said if not isinstance(problem, int))
+
+
+@ONCE
+async def test_what_a_readers_question_costs_is_charged(engine: Engine, namespace: str) -> None:
+    with acting("rest", "a reader", "read"):
+        for used in (Tokens(5, 0), None):
+            reserved = await engine.spending.reserve(Purpose(namespace, "tests", "a model"), 10)
+            await (engine.spending.release(reserved) if used is None else engine.spending.settle(reserved, used))
+        model = f"model of {namespace}"
+        turn = await engine.pacing.take(model, Limits(1000, 1), 10)
+        assert turn is not None
+        await engine.pacing.postpone(model, 0)
+        await engine.pacing.end(turn)
+    assert await engine.spending.spent_today(namespace) == 5
+
+
+@ONCE
+async def test_a_writer_may_not_delete_even_where_there_is_nothing(engine: Engine, namespace: str) -> None:
+    with acting("rest", "a writer", "write"):
+        for refused in (
+            engine.clearing.clear(namespace, MemoryScope("anna")),
+            engine.prune.prune(namespace, not_changed_for(A_DAY)),
+            engine.sessions.pop(namespace, "s"),
+            engine.sessions.clear(namespace, "s"),
+            engine.sessions.delete(namespace, "s"),
+            engine.windows.delete(namespace, "s"),
+            engine.entities.delete(namespace, ["nothing"]),
+        ):
+            with pytest.raises(Forbidden, match="role admin"):
+                await refused

@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,6 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.transfer.import_report import Report
+from recollect.memory.index.search import Scope
 from recollect.memory.memories import MemoryScope
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -113,6 +115,9 @@ async def test_memories_of_mem0_keep_their_ids_their_times_and_what_was_said_of_
     kept = {"source": "chat", "mem0_category": "trips", "mem0": {"categories": ["travel", "user_preferences"]}}
     assert memory.metadata == kept
     assert memory.created_at.isoformat() == "2024-05-01T19:00:00.123456+00:00"
+    last_year = datetime(2025, 1, 1, tzinfo=UTC)
+    before = await engine.recall.recall(namespace, "window on night trains", Scope(owner="mira", as_of=last_year))
+    assert before.memories == [], "it was not known here before it was imported"
     assert [entry.event for entry in await engine.memories.history(namespace, str(own))] == ["create"]
     of_mira = [json.loads(line)["kind"] async for line in engine.exporting.lines(namespace, "mira")]
     assert of_mira == ["recollect-export", "memory", "memory", "memory_history", "memory_history", "end"]

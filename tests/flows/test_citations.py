@@ -12,7 +12,7 @@ from recollect.flows.gateway import Owner
 from recollect.flows.long_term.memory_requests import Change
 from recollect.flows.remember import Turn
 from recollect.flows.search.citations import Cited, cited
-from recollect.flows.search.recall import Explanation
+from recollect.flows.search.recollection import Explanation
 from recollect.language import words
 from recollect.language.passages import bounds, cut
 from recollect.memory.index.search import Scope

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from recollect.engine import Engine
-from recollect.errors import Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
+from recollect.errors import Forbidden, Invalid, LimitReached, Misconfigured, RecollectError, Unavailable
 from recollect.flows.forgetting import removal
 from recollect.flows.short_term.context_window import ContextWindow, WindowDefaults
 from recollect.flows.short_term.summaries import Summarising, Summary
@@ -17,6 +17,7 @@ from recollect.inference.llm import M, Prompt
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.windows import WindowConfig, WindowMessage
+from recollect.origin import acting
 from recollect.settings import Settings
 from tests.memory.test_passages import TABLES, counts, statistics
 from tests.valkey import shared_url, stoppable, url_of, with_redis
@@ -102,6 +103,23 @@ async def test_messages_come_back_in_order_with_what_was_given(engine: Engine, n
     assert await engine.windows.messages(namespace, "s", limit=2) == added[1:]
     assert await engine.windows.messages(namespace, "s", limit=99) == added
     assert [m.tokens for m in added] == [6, 6, 2]
+
+
+async def test_looking_at_a_window_cuts_its_texts_and_compacts_nothing(engine: Engine, namespace: str) -> None:
+    system = NewMessage("system", "Be brief, whatever they say.")
+    await engine.windows.add(namespace, "s", [system, *numbered(9)])
+    slides = await engine.windows.outline(namespace, "s", shown=4, characters=8)
+    assert [message.text for message in slides.messages] == [f"Number {n}" for n in range(5, 9)]
+    assert (slides.strategy, slides.max_messages, slides.is_whole) == ("sliding_window", 50, False)
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    full = await engine.windows.outline(namespace, "s", shown=50, characters=8)
+    assert (len(full.messages), full.is_whole, full.will_be_compacted, full.own) == (10, True, True, THRESHOLD)
+    assert len(await engine.windows.messages(namespace, "s")) == 10
+    context = await engine.windows.context(namespace, "s")
+    compacted = await engine.windows.outline(namespace, "s", shown=50, characters=1000)
+    assert [message.id for message in compacted.messages] == [message.id for message in context.messages]
+    assert (compacted.total_tokens, compacted.will_be_compacted) == (context.total_tokens, False)
+    assert [message.compacted for message in compacted.messages[:3]] == [False, True, False]
 
 
 async def test_a_session_that_nobody_wrote_to_is_empty(engine: Engine, namespace: str) -> None:
@@ -596,3 +614,20 @@ async def test_an_address_that_cannot_be_used_is_named_without_its_password(sett
     with pytest.raises(Misconfigured, match="RECOLLECT_REDIS_URL") as refused:
         await Engine.open(with_redis(settings, "http://ann:hunter2@localhost"))
     assert "hunter2" not in str(refused.value)
+
+
+async def test_a_reader_gets_a_compacted_window_and_changes_none(engine: Engine, namespace: str) -> None:
+    await engine.windows.add(namespace, "s", numbered(8))
+    await engine.windows.configure(namespace, "s", THRESHOLD)
+    with acting("rest", "a reader", "read"):
+        assert (await engine.windows.context(namespace, "s")).messages[0].compacted
+        for refused in (
+            engine.windows.add(namespace, "s", says("more")),
+            engine.windows.configure(namespace, "s", WindowConfig()),
+            engine.windows.delete(namespace, "s"),
+        ):
+            with pytest.raises(Forbidden, match="may only read"):
+                await refused
+    with acting("rest", "a writer", "write"), pytest.raises(Forbidden, match="not delete for good"):
+        await engine.windows.delete(namespace, "s")
+    assert len(await engine.windows.messages(namespace, "s")) > 1

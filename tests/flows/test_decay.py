@@ -12,7 +12,8 @@ from recollect.errors import Invalid
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.flows.search.ranking import Parts, Ranked, decayed
-from recollect.flows.search.recall import MAX_HALF_LIFE_DAYS, Memory, Recollection
+from recollect.flows.search.recall import MAX_HALF_LIFE_DAYS
+from recollect.flows.search.recollection import Memory, Recollection
 from recollect.memory.index.search import Nominee, Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
@@ -102,7 +103,9 @@ async def test_what_decays_to_nothing_keeps_its_order(engine: Engine, namespace:
 
 
 def test_a_score_below_zero_is_not_raised() -> None:
-    told = Nominee(1, "message", "1", 0, "ann", None, None, None, None, None, None, None, NOW - DAY, TEXT, 0.0, None)
+    told = Nominee(
+        1, "message", "1", 0, "ann", None, None, None, None, None, None, None, NOW - DAY, TEXT, None, 0.0, None
+    )
     low = Ranked(told, Parts(*[0.0] * len(Parts._fields)), -2.0)
     high = Ranked(told._replace(id=2), low.signals, 1.0)
     assert decayed([high, low], 1, NOW, ()) == [replace(high, score=0.5, decay=-0.5), low]

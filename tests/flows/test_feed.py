@@ -8,8 +8,9 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid
+from recollect.flows import feed
 from recollect.flows.cognitive.golden_test import Entry as Golden
-from recollect.flows.feed import Entry, Page
+from recollect.flows.feed import Entry, Newest, Page
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.keyed.operations import DeleteRecord, PutRecord
 from recollect.flows.kinds.target import NAMESPACE, SESSION, USER, Target
@@ -325,3 +326,38 @@ async def test_a_restored_memory_that_takes_its_key_back_is_told_of_with_what_it
         ("update", oslo, {"restored": True}),
         ("update", bonn, {"superseded_by": oslo}),
     ]
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_the_newest_changes_are_read_backwards_page_by_page(engine: Engine, namespace: str) -> None:
+    assert (await engine.feed.newest(namespace)) == Newest([], 0, 0)
+    assert await engine.feed.first_at(namespace) is None
+    for number in range(1, 6):
+        await say(engine, namespace, "ann", f"Line {number}.")
+    first = await engine.feed.newest(namespace, limit=2)
+    second = await engine.feed.newest(namespace, first.next, limit=2)
+    third = await engine.feed.newest(namespace, second.next, limit=2)
+    pages = [[entry.change.number for entry in page.entries] for page in (first, second, third)]
+    assert pages == [[5, 4], [3, 2], [1]]
+    assert third.next == 0
+    assert first.entries == list(reversed((await engine.feed.page(namespace, 3)).entries))
+    assert await engine.feed.first_at(namespace) == third.entries[0].change.at
+    assert (await engine.feed.newest(namespace, 1)) == Newest([], 0, 5)
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_kind_that_is_rare_is_looked_for_in_steps(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.remember.document(namespace, "The first of all.", None, None)
+    for number in range(5):
+        await say(engine, namespace, "ann", f"Line {number}.")
+    monkeypatch.setattr(feed, "LOOKED_AT", 4)
+    nothing = await engine.feed.newest(namespace, kind="document", event="add")
+    assert nothing == Newest([], 3, 6)
+    found = await engine.feed.newest(namespace, nothing.next, kind="document", event="add")
+    assert [(entry.change.number, entry.content and entry.content["text"]) for entry in found.entries] == [
+        (1, "The first of all.")
+    ]
+    assert found.next == 0
+    assert (await engine.feed.newest(namespace, kind="document", event="forget")).entries == []

@@ -17,6 +17,7 @@ from recollect.flows.remember import Turn
 from recollect.flows.stores import rules
 from recollect.flows.stores.files import Edit
 from recollect.language import bm25, words
+from recollect.memory.accounts.connections import NewConnection
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
 from recollect.memory.log import NewMessage
@@ -338,13 +339,19 @@ async def test_a_namespace_goes_from_every_table_with_its_indexes_and_keys(engin
     other = f"{namespace}-other"
     for place in (namespace, other):
         await fill(engine, place)
-        await engine.access.create_key(place)
+        key = await engine.access.create_key(place)
         await engine.indexer.flush(place)
+    await engine.grants.grant(namespace, other, key.id)
     index = vector_index.name_for(namespace, "some model", "user", 7)
     await vector_index.create(engine.database, index, namespace, "some model", 384, "user", 7)
     async with engine.database.transaction(namespace) as tx:
         await engine.capabilities.giants.remember(tx, Giant("user", "some model", 7, index, 384))
         await tx.all(WAITING)
+        await engine.capabilities.clients.add(tx, "client", None, ["https://app.example.org"], None)
+        await engine.capabilities.connections.add(
+            tx, NewConnection("connection", key.id, "client", None, "https://app.example.org", "/mcp", "", "read")
+        )
+        await engine.capabilities.connections.add_token(tx, "connection", b"hash", "access", "read", 60)
     kept = await everything(engine, other)
     full = await everything(engine, namespace)
     assert [table for table, rows in full.items() if not rows] == []

@@ -104,6 +104,7 @@ async def test_sources_lead_down_to_the_messages(engine: Engine, namespace: str)
     ]
     assert (told.text, told.author, told.door) == ("A map of Rome.", None, "cli")
     assert said == condensed.sources[1]
+    assert [source.session_id for source in condensed.sources] == ["talk", "talk"]
     assert (await of(engine, namespace, f"insight:{insight.id}")).sources == condensed.sources
     told_again = await of(engine, namespace, f"message:{first.seq}")
     assert (told_again.name, told_again.speaker) == (f"message:{first.id}", "Ann")
@@ -127,6 +128,9 @@ async def test_every_kind_of_item_has_a_story(engine: Engine, namespace: str) ->
         story = await of(engine, namespace, f"{kind}:{item_id}")
         assert (story.text, story.state) == ("The ferry is late.", "in_force"), kind
         assert happened(story) == [("stored", "library", None)], kind
+    lesson = await of(engine, namespace, f"episode:{episode.episode.id}")
+    assert lesson.about == {"reward": 0.5, "reflection": "Wait."}
+    assert (await of(engine, namespace, f"message:{said.id}")).session_id == "talk"
     for kind in registry.items():
         with pytest.raises(NotFound, match=f"No item has the id {kind}:999999"):
             await of(engine, namespace, f"{kind}:999999")
@@ -135,6 +139,14 @@ async def test_every_kind_of_item_has_a_story(engine: Engine, namespace: str) ->
     assert (left.state, left.text) == ("deleted", None)
     assert left.events[-1].by is not None
     assert (await of(engine, namespace, left.events[-1].by.name)).text == "Thought 0."
+
+
+async def test_metadata_and_long_texts_are_told_if_they_are_wanted(engine: Engine, namespace: str) -> None:
+    document = (await engine.remember.text(namespace, "word " * 1_000, {"source": "a wiki"})).id
+    cut = await of(engine, namespace, f"document:{document}")
+    assert (cut.about, len(cut.text or "")) == ({"metadata": {"source": "a wiki"}}, 2_000)
+    whole = await engine.lineage.of(namespace, f"document:{document}", most=10_000)
+    assert len((whole.text or "").split()) == 1_000
 
 
 async def test_a_bare_id_is_looked_for_and_must_mean_one_item(engine: Engine, namespace: str) -> None:

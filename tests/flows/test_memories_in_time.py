@@ -163,6 +163,40 @@ async def test_supersedes_replaces_what_it_names_and_nothing_of_another_scope(en
     assert await everywhere(engine, namespace) == {"Ann lives in Paris"}
 
 
+async def test_a_change_to_a_memory_that_is_not_as_it_was_seen_is_refused(engine: Engine, namespace: str) -> None:
+    seen = await stored(engine, namespace, "Ann lives in Oslo.")
+    with_key = (
+        await engine.memories.update(namespace, str(seen.id), Change(details={"key": "home"}), seen.since)
+    ).memory
+    for change in (
+        engine.memories.update(namespace, str(seen.id), Change("Ann lives in Bergen."), seen.since),
+        engine.memories.delete(namespace, str(seen.id), if_since=seen.since),
+        engine.memories.delete(namespace, str(seen.id), restore=True, if_since=seen.since),
+        add(engine, namespace, "Ann lives in Bergen.", supersedes=[str(seen.id)], if_since=seen.since),
+    ):
+        with pytest.raises(Conflict, match="has changed since you looked at it"):
+            await change
+    assert await listed(engine, namespace) == ["Ann lives in Oslo."]
+    await add(engine, namespace, "Ann lives in Bergen.", supersedes=[str(seen.id)], if_since=with_key.since)
+    with pytest.raises(Conflict, match="has changed since you looked at it"):
+        await engine.memories.undo(namespace, str(seen.id), with_key.since)
+    assert await listed(engine, namespace) == ["Ann lives in Bergen."]
+
+
+async def test_superseded_and_expiring_memories_can_be_listed(engine: Engine, namespace: str) -> None:
+    soon, late = (datetime.now(UTC) + timedelta(days=days) for days in (1, 30))
+    await add(engine, namespace, "Ann lives in Oslo.", key="home city", expires_at=soon)
+    await add(engine, namespace, "Ann lives in Bergen.", key="home city", expires_at=soon)
+    await add(engine, namespace, "Ann likes tea.", expires_at=late)
+    await add(engine, namespace, "Ann likes fish.")
+    in_a_week = datetime.now(UTC) + timedelta(days=7)
+    assert await listed(engine, namespace, superseded=True) == ["Ann lives in Oslo."]
+    assert await listed(engine, namespace, superseded=True, key="home town") == []
+    assert await listed(engine, namespace, expires_before=in_a_week) == ["Ann lives in Bergen."]
+    with pytest.raises(Invalid, match="as_of"):
+        await listed(engine, namespace, superseded=True, as_of=datetime.now(UTC))
+
+
 async def test_undo_brings_a_keyed_memory_back_in_place_of_the_present_one(engine: Engine, namespace: str) -> None:
     rome = await stored(engine, namespace, "Ann lives in Rome", key="home")
     paris = await stored(engine, namespace, "Ann lives in Paris", key="home")
@@ -429,7 +463,8 @@ async def test_a_memory_that_changes_while_it_is_erased_leaves_no_past_version(
     engine: Engine, namespace: str, how: str
 ) -> None:
     memory = await stored(engine, namespace, "Ann lives in Rome.")
-    writer = MemoryWriter(engine.capabilities.memories, engine.capabilities.passages, engine._passage_writer)
+    memories, passages, notes = (getattr(engine.capabilities, name) for name in ("memories", "passages", "held"))
+    writer = MemoryWriter(memories, passages, notes, engine._passage_writer)
     prepared = await engine._passage_writer.prepare(namespace, "Ann lives in Oslo.")
     async with engine.database.transaction(namespace) as tx:
         held = await engine.capabilities.memories.lock(tx, [memory.id])

@@ -9,7 +9,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.remember import Turn
-from recollect.flows.search.recall import Recollection
+from recollect.flows.search.recollection import Recollection
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from tests.flows.talk import say, say_all

@@ -27,6 +27,7 @@ from recollect.flows.keyed.records import Answer
 from recollect.flows.kinds.target import Target
 from recollect.memory.index.search import Scope
 from recollect.memory.keyed_records import StoredRecord
+from recollect.origin import acting
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.memory.test_passages import TABLES, counts, statistics
@@ -358,6 +359,9 @@ async def test_being_read_lets_a_record_live_on_if_that_is_wanted(elsewhere: Eng
         assert found is not None
         return found.expires_at
 
+    assert await until() == stored.expires_at
+    with acting("rest", "a reader", "read"):
+        await get(elsewhere, namespace, "k", refresh=True)
     assert await until() == stored.expires_at
     await get(elsewhere, namespace, "k", refresh=True)
     by_get = await until()

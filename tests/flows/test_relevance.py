@@ -6,7 +6,7 @@ from math import isclose
 from recollect.engine import Engine
 from recollect.flows.remember import Turn
 from recollect.flows.search import ranking
-from recollect.flows.search.recall import Recollection
+from recollect.flows.search.recollection import Recollection
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope

@@ -111,7 +111,8 @@ async def test_a_neighbour_counts_by_its_best_passage_and_asks_by_its_last(engin
         words = await engine.capabilities.search.lexical(db, "ann", [("bee",)])
         found = await engine.capabilities.search.by_words(db, Scope(owner="ann"), words, 10)
         scored = await engine.capabilities.search.score(db, found, words, None, Scope())
-    message = ranking.neighbours(scored.around, 1.0, 0.0)["message", "ann", scored.nominees[0].session_id or "", 0]
+    session = scored.nominees[0].session_id or ""
+    message = ranking.neighbours(scored.around, 1.0, 0.0)["message", namespace, "ann", session, 0]
     assert message.words == max(each.lexical for each in scored.nominees if each.position == 0) > 0
     assert message.asks
     assert message.role == "user"

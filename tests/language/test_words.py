@@ -131,6 +131,9 @@ def test_repetitions_count_in_a_document() -> None:
 
 def test_names_and_loan_words_leave_an_english_text_english() -> None:
     assert detect("I met José and Zoë at Müller's in Los Angeles") == "english"
+    assert detect("He booked Hotel de la Paix in Plaza de la Villa") == "english"
+    assert detect("Anna likes Leonardo da Vinci and Vasco da Gama") == "english"
+    assert detect("Haus der Kunst in der Prinzregentenstraße") == "german"
     assert document_terms("Müller called") == ["muller", "call"]
 
 

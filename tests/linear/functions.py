@@ -9,6 +9,7 @@ from typing import Any, Literal, get_type_hints
 
 from recollect import checks, language, logs
 from recollect.inference.embedding import wordpiece
+from recollect.language.masking import check_digits
 from recollect.language.summary import Said
 
 LENGTH = 20_000
@@ -57,8 +58,11 @@ def every_call() -> Iterator[tuple[str, Callable[[str], Any]]]:
 
 
 def _of_language() -> Iterator[Callable[..., Any]]:
+    """But for check digits, which are only asked of numbers that a form has matched."""
     for info in pkgutil.walk_packages(language.__path__, f"{language.__name__}."):
         module = importlib.import_module(info.name)
+        if module is check_digits:
+            continue
         for name, value in vars(module).items():
             ours = inspect.isfunction(value) and value.__module__ == info.name and not name.startswith("_")
             if ours and any(kind in _TEXTS for kind in _parameters(value).values()):
@@ -77,6 +81,7 @@ _MADE: dict[Any, Callable[[str], Any]] = {
     str: lambda text: text,
     str | None: lambda text: text,
     int: lambda text: 500,
+    bool: lambda text: True,
     date: lambda text: date(2024, 6, 12),
     datetime: lambda text: datetime(2024, 6, 12, tzinfo=UTC),
     Literal["NFD", "NFKC"]: lambda text: "NFKC",

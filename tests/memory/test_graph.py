@@ -187,7 +187,7 @@ async def test_a_neighbour_comes_once_by_its_strongest_edge(engine: Engine, name
     await connect(engine, namespace, "a b 0.8", relation="USES")
     await connect(engine, namespace, "b a 0.9", relation="MADE")
     await connect(engine, namespace, "a c 0.1", "c b 1.0")
-    found = await engine.graph.neighbors(namespace, "a", depth=3)
+    found = await engine.graph.neighbors(namespace, "a", depth=3, limit=2)
     assert [(n.name, n.relation, n.direction, n.distance) for n in found.neighbors] == [
         ("b", "MADE", "in", 1),
         ("c", "KNOWS", "out", 1),
@@ -209,24 +209,18 @@ async def test_a_neighbour_tells_its_label_and_properties(engine: Engine, namesp
     assert neighbor.properties == {"version": "15+", "tags": ["db"]}
 
 
-async def test_a_crowd_of_neighbours_is_counted_whole_and_listed_in_part(
-    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(flow, "MAX_NEIGHBORS", 5)
+async def test_a_crowd_of_neighbours_is_counted_whole_and_listed_in_part(engine: Engine, namespace: str) -> None:
     await connect(engine, namespace, "s a 0.5", "s b 0.9", *(f"b n{n} 0.{n}" for n in range(8)), "n7 far")
-    found = await engine.graph.neighbors(namespace, "s", depth=5)
+    found = await engine.graph.neighbors(namespace, "s", depth=5, limit=5)
     assert [n.name for n in found.neighbors] == ["b", "a", "n7", "n6", "n5"]
     assert found.truncated
     assert (found.total, found.searched_depth) == (10, 2)
 
 
-async def test_a_list_that_is_just_full_says_whether_there_is_more(
-    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(flow, "MAX_NEIGHBORS", 2)
+async def test_a_list_that_is_just_full_says_whether_there_is_more(engine: Engine, namespace: str) -> None:
     await connect(engine, namespace, "a b", "b c", "c d")
-    assert not (await engine.graph.neighbors(namespace, "a", depth=2)).truncated
-    found = await engine.graph.neighbors(namespace, "a", depth=3)
+    assert not (await engine.graph.neighbors(namespace, "a", depth=2, limit=2)).truncated
+    found = await engine.graph.neighbors(namespace, "a", depth=3, limit=2)
     assert (found.truncated, found.total, list(distances(found))) == (True, 3, ["b", "c"])
 
 

@@ -25,6 +25,7 @@ DOORS = {
     "mcp": ("mcp",),
     "rest": ("rest", "gateway", "serve"),
     "cli": ("cli", "agent"),
+    "console": ("console",),
 }
 
 

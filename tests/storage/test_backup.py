@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, Misconfigured, NotFound, Unavailable
 from recollect.flows.remember import Turn
+from recollect.memory.accounts.connections import NewConnection
 from recollect.memory.log import NewMessage
 from recollect.settings import Settings
 from recollect.storage import catalogue, migrate, vector_index
@@ -94,6 +95,20 @@ async def store_and_back_up(place: Settings, namespace: str, path: Path) -> Mani
         return await back_up(engine.database, path)
 
 
+async def connect_client(engine: Engine, namespace: str, key_id: str) -> None:
+    """A key that reads another namespace, and a client that uses it."""
+    await engine.grants.grant(f"{namespace}-granted", namespace, key_id)
+    client = f"oc_{namespace}"
+    async with engine.database.shared_transaction() as tx:
+        await engine.capabilities.clients.add(tx, client, "an agent", ["https://example.org/back"], b"hash")
+    new = NewConnection(
+        "one", key_id, client, "an agent", "https://example.org/back", "https://example.org/mcp", "challenge", "read"
+    )
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.connections.add(tx, new)
+        await engine.capabilities.connections.add_token(tx, "one", namespace.encode(), "refresh", "read", 3600.0)
+
+
 @pytest.mark.parametrize(("small_at_once", "large"), [(100, 2_000), (1, 2_000), (100, 0)])
 async def test_every_row_of_every_table_and_namespace_comes_back(
     server: Lease,
@@ -111,7 +126,7 @@ async def test_every_row_of_every_table_and_namespace_comes_back(
     async with opened(place) as engine:
         for name in (namespace, f"{namespace}-other"):
             await fill(engine, name)
-            await engine.access.create_key(name)
+            await connect_client(engine, name, (await engine.access.create_key(name)).id)
         # Seen by nothing but the table of sessions, and in a namespace of its own.
         await engine.remember.session(f"{namespace}-quiet", "empty", "ann", None, '{"tab": "\\t", "line": "a\\\\nb"}')
         await engine.remember.document(namespace, "tab\t newline\n \\N backslash\\ 名前", None, None)
@@ -227,8 +242,8 @@ async def test_an_empty_database_with_the_schema_is_filled(
     await store_and_back_up(place, namespace, tmp_path / "b")
     async with opened(other_place) as engine:
         await restore(engine.database, tmp_path / "b")
+        assert await contents(server, other_place) == await contents(server, place)
         assert (await engine.recall.recall(namespace, "When does the ferry leave?")).memories
-    assert await contents(server, other_place) == await contents(server, place)
 
 
 @ONE_POOLING

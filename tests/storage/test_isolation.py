@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import asyncpg
@@ -16,11 +17,14 @@ from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.remember import Turn
 from recollect.flows.stores.rules import STORE, shown
 from recollect.inference.requests.meter import Purpose, Tokens
+from recollect.memory.accounts import audit
 from recollect.memory.cognitive.judging import Evaluation, JudgeScore, Judging
 from recollect.memory.index.giants import Giant
+from recollect.memory.index.held import NewlyHeld
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.memory.windows import WindowConfig
+from recollect.quotas import Quota, Subject
 from recollect.settings import Settings
 from tests.flows.threads import put_thread
 from tests.storage.databases import RawConnection
@@ -29,11 +33,14 @@ pytestmark = pytest.mark.unindexed(
     "it leaves a namespace to a model that nobody has, and compares rows that an indexer would change"
 )
 
-# Tables that hold no content: the ledger of migrations knows no namespace, keys are looked up before one is known, and
-# what is derived from passages has no text; a policy there would keep the planner from the index on words.
+# Tables that hold no content: the ledger of migrations knows no namespace, keys and tokens are looked up before one is
+# known, and what is derived from passages has no text; a policy there would keep the planner from the index on words.
 WITHOUT_POLICY = {
     "recollect_migrations",
     "api_keys",
+    "key_grants",
+    "connections",
+    "connection_tokens",
     "passage_words",
     "passage_vectors",
     "passage_queue",
@@ -43,7 +50,7 @@ WITHOUT_POLICY = {
 
 
 # Of the whole deployment: what no tenant can see, none can fill.
-OF_NO_TENANT = {"model_turns", "model_requests"}
+OF_NO_TENANT = {"model_turns", "model_requests", "oauth_clients"}
 
 
 @pytest.fixture
@@ -87,6 +94,8 @@ async def fill(engine: Engine, namespace: str) -> None:
     (golden,) = await engine.golden_test.add(namespace, [Entry("which secret is golden", [stored.insight.id])])
     await engine.golden_test.run(namespace)
     async with engine.database.transaction(namespace) as tx:
+        used = [{"event": "read", "kind": "message", "count": 1, "ids": ["a secret id"]}]
+        await engine.capabilities.audit.append(tx, [audit.Entry(None, "user", "rest", "recall", "done", None, used)])
         verdict = JudgeScore(stored.insight.id, 1.0, "it tells the secret", 0.0, "it keeps the secret")
         evaluation = Evaluation(golden.id, golden.query, "one", "two", 1.0, 0.0, 0.0, "slight", (verdict,))
         await Judging().add(tx, evaluation)
@@ -96,11 +105,20 @@ async def fill(engine: Engine, namespace: str) -> None:
             tx, (await engine.capabilities.working.update(tx, "an old secret", 0.5)).added_id
         )
         await engine.capabilities.working.update(tx, "the secret of today", 0.5)
+        await engine.capabilities.held.put(
+            tx, [NewlyHeld("document", "one", "held", ["it tells the secret"], "document", b"", None, "library")]
+        )
+        await engine.capabilities.held.add_masked(tx, {"secret": 1})
         await engine.capabilities.giants.remember(tx, Giant("user", "some model", 1, "no_such_index", 384))
         await engine.namespace_models.is_settled_on(tx, "some model")
+        await engine.capabilities.quota_use.take_requests(tx, Subject("user", "user", Quota()), datetime.now(UTC), 1)
     await engine.spending.settle(
         await engine.spending.reserve(Purpose(namespace, "judges", "some model"), 10), Tokens(5, 5)
     )
+    async with engine.database.transaction(namespace) as tx:
+        await engine.capabilities.jobs.add(tx, uuid4(), "import", {"file": "secrets.zip"}, "the keeper of secrets", 30)
+    await engine.recall.recall(namespace, "Which secret is golden?")
+    await engine.activity.flush()
 
 
 async def test_no_content_table_shows_a_row_to_another_namespace(

@@ -1,12 +1,15 @@
 """Named SQL fails at import on whatever does not match its declaration."""
 
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import recollect
+from recollect.origin import Role
 from recollect.storage.migrate import migrations
-from recollect.storage.sql import statements
+from recollect.storage.sql import role_for, statements
 
 SQL = "-- add\n-- Adds.\nselect 1;\n\n-- find\n-- Finds.\nselect 2;\n"
 
@@ -83,3 +86,27 @@ def test_no_migration_loses_anything_when_it_is_cut() -> None:
     assert migrations()
     for migration in migrations():
         assert "\n".join(statements(migration.text)) == migration.text.rstrip("\n"), migration.name
+
+
+@pytest.mark.parametrize(
+    ("role", "sql"),
+    [
+        ("read", "-- It does not delete from anything.\nselect updated_at from sessions for no key update"),
+        ("write", "-- Adds.\ninsert into sessions (id) values ('update')"),
+        ("write", "-- Changes.\nwith held as (select) UPDATE sessions set id = '1'"),
+        ("write", "-- Calls.\nselect last from record_changes(1)"),
+        ("admin", "-- Deletes.\ndelete\nfrom sessions"),
+        ("admin", "-- Changes.\n-- Role admin: a content is gone for good.\nupdate sessions set title = null"),
+        ("write", "-- Deletes.\n-- Role write: it is kept elsewhere.\ndelete from sessions"),
+    ],
+)
+def test_a_statement_needs_the_role_for_what_it_does(role: Role, sql: str) -> None:
+    assert role_for(sql) == role
+
+
+def test_a_call_of_a_function_of_ours_needs_more_than_the_role_to_read() -> None:
+    files = list(Path(recollect.__file__).parent.rglob("*.sql"))
+    named = {name for file in files for name in re.findall(r"create or replace function (\w+)", file.read_text())}
+    assert "append_messages" in named
+    # What moves shards of a cluster is called by nothing of ours.
+    assert {name for name in named if role_for(f"select * from {name}()") == "read"} == {"keep_shard_in_place"}

@@ -14,6 +14,7 @@ from recollect.background import Background
 from recollect.errors import (
     AccessDenied,
     Conflict,
+    Forbidden,
     Invalid,
     LimitReached,
     Misconfigured,
@@ -35,7 +36,7 @@ NO_ROUTE = {404: "Not Found", 405: "Method Not Allowed"}
 _CATEGORY_OF: Mapping[int, type[RecollectError]] = {
     400: Invalid,
     401: AccessDenied,
-    403: AccessDenied,
+    403: Forbidden,
     404: NotFound,
     409: Conflict,
     413: LimitReached,

@@ -1,5 +1,6 @@
 """The story of an item as every door shows it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 
@@ -7,6 +8,40 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.flows import lineage
 from recollect.flows.lineage import State, What
+
+STATES: Mapping[State, str] = {
+    "in_force": "in force",
+    "superseded": "superseded: it is no longer in force",
+    "deleted": "deleted: what it said is gone",
+    "expired": "expired: what it said is gone",
+    "forgotten": "forgotten: nothing is left of it",
+    "gone": "gone",
+}
+# What is superseded by a newer memory is not superseded by whoever stored that.
+HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force"}
+REASONS = {
+    "key": "it has the same key, and a newer memory of a key replaces the older one",
+    "request": "the new memory was stored with the request to replace it",
+    "undo": "a memory of the same key was brought back",
+    "language model": "a language model found it outdated",
+}
+DETAILS = {
+    "expires_at": "expires",
+    "valid_from": "true from",
+    "valid_until": "true until",
+    "key": "key",
+    "category": "category",
+    "metadata": "metadata",
+    "pinned": "pinned",
+}
+DOORS = {
+    "rest": "over REST",
+    "mcp": "over MCP",
+    "gateway": "through the gateway",
+    "console": "in the console",
+    "cli": "on the command line",
+    "library": "by a program that uses the library",
+}
 
 _TEXT = "What it says now, long texts cut; null if it is gone"
 
@@ -36,7 +71,7 @@ class LineageEvent(_Shown):
     at: datetime
     event: What
     author: str | None = Field(description="The label of the key that was used, or the user of the gateway")
-    door: str | None = Field(description="rest, gateway, mcp, cli or library; null if it is not known")
+    door: str | None = Field(description="rest, gateway, mcp, console, cli or library; null if it is not known")
     old_text: str | None
     new_text: str | None
     changed: dict[str, LineageDifference] | None = Field(description="What else became different, such as `expires_at`")
@@ -90,3 +125,9 @@ class ItemLineage(_Shown):
     def of(cls, story: lineage.Story) -> Self:
         """What the engine knows of an item."""
         return cls.model_validate(story)
+
+
+def by(author: str | None, door: str | None) -> str:
+    """Who did something and how, to be put behind what was done; empty if neither is known."""
+    who = "" if author is None else f" by {author}"
+    return who + ("" if door is None else f" {DOORS.get(door, door)}")

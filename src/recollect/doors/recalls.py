@@ -11,11 +11,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.doors.memories import PinnedRecords
 from recollect.engine import Engine
 from recollect.errors import Invalid
-from recollect.flows.search import recall, relevance
+from recollect.flows.search import recollection, relevance
 from recollect.flows.search.ranking import Parts
 from recollect.flows.search.relevance import Floor
 from recollect.memory.index.search import Scope
@@ -25,10 +25,18 @@ DEFAULT_TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Recollection(recall.Recollection):
+class Recollection(recollection.Recollection):
     """What was recalled, and beside it what is pinned in the scope, if that was asked for."""
 
     pinned: PinnedRecords | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was recalled, and the ranking that it is taken from."""
+
+    found: Recollection
+    candidates: list[recollection.Candidate]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,8 @@ class Asked:
     include_pinned: bool = False
     now: datetime | str | None = None
     half_life_days: float | None = None
+    min_trust: str | None = None
+    namespaces: Sequence[str] | None = None
 
     def scope(self, metadata_name: str = "metadata") -> Scope:
         """Where to search."""
@@ -71,31 +81,46 @@ class Asked:
             as_of=checks.as_of(moment(self.as_of, "as_of")),
             valid_at=checks.optional_utc(moment(self.valid_at, "valid_at"), "valid_at"),
             metadata=checks.metadata_filter(self.metadata, metadata_name),
+            trusts=None if self.min_trust is None else trust.at_least(self.min_trust),
         )
 
     async def recall(self, engine: Engine, namespace: str, metadata_name: str = "metadata") -> Recollection:
         """What answers the question, and what is pinned."""
-        scope, least, now = self.scope(metadata_name), floor(self.min_relevance), moment(self.now, "now")
-        pinned, budget = None, self.token_budget
+        pinned, options = await self._prepared(engine, namespace, metadata_name)
+        found = await engine.recall.recall(namespace, self.query, explain=self.explain, **options)
+        return _beside(pinned, found)
+
+    async def inspect(self, engine: Engine, namespace: str) -> Inspection:
+        """The same, with the ranking that the answer is taken from."""
+        pinned, options = await self._prepared(engine, namespace, "metadata")
+        inspection = await engine.recall.inspect(namespace, self.query, **options)
+        return Inspection(_beside(pinned, inspection.found), inspection.candidates)
+
+    async def _prepared(
+        self, engine: Engine, namespace: str, metadata_name: str
+    ) -> tuple[PinnedRecords | None, dict[str, Any]]:
+        """What is pinned, and what the engine is asked for besides."""
+        scope, pinned, budget = self.scope(metadata_name), None, self.token_budget
+        options = {
+            "scope": scope,
+            "top_k": self.top_k,
+            "min_relevance": floor(self.min_relevance),
+            "now": moment(self.now, "now"),
+            "half_life_days": self.half_life_days,
+            "namespaces": _words(self.namespaces, "namespaces"),
+        }
         if self.include_pinned:
             whose = MemoryScope(scope.owner, scope.agent_id, scope.session_id)
-            pinned = await engine.pinned.beside_recall(
+            shown = await engine.pinned.beside_recall(
                 namespace, whose, budget, as_of=scope.as_of, valid_at=scope.valid_at
             )
-            budget = pinned.left_of(budget)
-        found = await engine.recall.recall(
-            namespace,
-            self.query,
-            scope,
-            top_k=self.top_k,
-            token_budget=budget,
-            explain=self.explain,
-            min_relevance=least,
-            now=now,
-            half_life_days=self.half_life_days,
-        )
-        values = {field.name: getattr(found, field.name) for field in fields(found)}
-        return Recollection(**values, pinned=None if pinned is None else PinnedRecords.of(pinned))
+            pinned, budget = PinnedRecords.of(shown), shown.left_of(budget)
+        return pinned, options | {"token_budget": budget}
+
+
+def _beside(pinned: PinnedRecords | None, found: recollection.Recollection) -> Recollection:
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    return Recollection(**values, pinned=pinned)
 
 
 def floor(given: float | str | None) -> Floor | None:
@@ -193,8 +218,12 @@ class RecalledMemory(BaseModel):
     speaker: str | None
     category: str | None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(checks.as_object)]
+    trust: str = Field(description="Where it comes from: operator, user, assistant, tool, document or import")
     repeats: list[str] = Field(description="Ids of duplicates, which are shown as this one result")
     explanation: WhyRecalled | None = Field(None, description="Only if asked for with `explain`")
+    namespace: str | None = Field(
+        None, description="Where it was found; only if the question names `namespaces`", exclude_if=not_
+    )
 
 
 class Recalled(BaseModel):
@@ -213,6 +242,6 @@ class Recalled(BaseModel):
     )
 
     @classmethod
-    def of(cls, found: recall.Recollection) -> Self:
+    def of(cls, found: recollection.Recollection) -> Self:
         """What a recall found, in the fields of the answer."""
         return cls.model_validate(found)

@@ -11,17 +11,20 @@ from recollect.errors import Conflict, Invalid
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
 from recollect.flows.remember import Remember, Turn
-from recollect.flows.search.recall import Memory, Recall
+from recollect.flows.search.recall import Recall
+from recollect.flows.search.recollection import Memory
 from recollect.flows.search.relevance import DEFAULT
 from recollect.identifiers import uuid_of
 from recollect.language.prompts import fences
 from recollect.language.prompts.triviality import is_trivial
 from recollect.language.tokens import estimate_tokens
+from recollect.memory.index.held import Held
 from recollect.memory.index.search import Scope
 from recollect.memory.log import Log, Message, NewMessage
 from recollect.memory.memories import MemoryScope, StoredMemory
 from recollect.memory.sessions import Sessions
 from recollect.storage.database import Database
+from recollect.trust import Trust, of_item
 
 PROMPT_TOKENS = 800
 """Of what a prompt gets: most of the context belongs to the work itself."""
@@ -98,10 +101,12 @@ class _Record:
     text: str
     source: str
     at: datetime
+    trust: Trust
     project: str | None = None
 
     def shown(self) -> dict[str, str]:
-        named = {"time": self.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"), "source": self.source}
+        moment = self.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        named = {"time": moment, "source": self.source, "trust": self.trust}
         return named | ({} if self.project is None else {"project": self.project}) | {"text": self.text}
 
     @classmethod
@@ -111,17 +116,20 @@ class _Record:
         source = ", ".join(part for part in (memory.kind, by and f"by {by}", where) if part)
         project = (checks.as_object(memory.metadata) or {}).get("project")
         named = project if isinstance(project, str) else None
-        return cls(f"{memory.kind}:{memory.id}", _cut(memory.text), source, memory.at, named)
+        return cls(f"{memory.kind}:{memory.id}", _cut(memory.text), source, memory.at, memory.trust, named)
 
     @classmethod
     def of_memory(cls, memory: StoredMemory) -> Self:
         source = f"{'pinned ' if memory.pinned else ''}memory of {memory.user_id}"
-        return cls(f"memory:{memory.id}", _cut(memory.text), source, memory.created_at)
+        return cls(
+            f"memory:{memory.id}", _cut(memory.text), source, memory.created_at, of_item("memory", None, memory.trust)
+        )
 
     @classmethod
     def of_message(cls, message: Message, project: str) -> Self:
         source = f"message, by {message.speaker or message.role}, session {message.session_id}"
-        return cls(f"message:{message.id}", _cut(message.content), source, message.created_at, project)
+        by = of_item("message", message.role)
+        return cls(f"message:{message.id}", _cut(message.content), source, message.created_at, by, project)
 
 
 class CodingMemory:
@@ -132,6 +140,7 @@ class CodingMemory:
         database: Database,
         sessions: Sessions,
         log: Log,
+        held: Held,
         remember: Remember,
         recall: Recall,
         pinned: PinnedMemories,
@@ -140,6 +149,7 @@ class CodingMemory:
         self._database = database
         self._sessions = sessions
         self._log = log
+        self._held = held
         self._remember = remember
         self._recall = recall
         self._pinned = pinned
@@ -202,6 +212,8 @@ class CodingMemory:
                 is_here = (session.metadata or {}).get("project") == place.project
                 if is_here and session.id != place.stored_session and len(ends) < _SESSIONS_SHOWN:
                     end = await self._log.recent(db, session.id, _MESSAGES_OF_EACH)
+                    noted = await self._held.find(db, "message", [str(each.id) for each in end])
+                    end = [each for each in end if str(each.id) not in noted or noted[str(each.id)].state != "held"]
                     ends += [telling] if (telling := [each for each in end if not is_trivial(each.content)]) else []
         return [message for end in ends for message in reversed(end)]
 

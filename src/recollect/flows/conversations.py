@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import NotFound
 from recollect.flows.remember import Remember, SessionNotFound, Turn
 from recollect.identifiers import uuid7
@@ -49,6 +49,7 @@ class Conversations:
         """A new, empty conversation."""
         checks.identifier(user_id, "user_id")
         checks.optional_text(title, "title")
+        origin.narrowed(user_id)
         return await self._remember.session(namespace, str(uuid7()), user_id, title)
 
     async def get(self, namespace: str, conversation_id: str, as_of: datetime | None = None) -> Session:
@@ -103,6 +104,7 @@ class Conversations:
         """Sessions of a user or of everybody, the last active first; `after` is the last one of the page before."""
         if user_id is not None:
             checks.identifier(user_id, "user_id")
+        user_id, _ = origin.narrowed(user_id)
         checks.positive(limit, "limit")
         moment = checks.as_of(as_of)
         async with self._database.reading(namespace) as db:

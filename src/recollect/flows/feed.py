@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from recollect import checks, tasks
@@ -16,6 +17,9 @@ from recollect.storage.database import Database, Statements
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
+
+# Of one kind or event there may be none for long; so many changes are looked at before a reader is answered.
+LOOKED_AT = 20_000
 
 # How often to ask the database for writes of other processes.
 POLL_SECONDS = 0.5
@@ -35,6 +39,14 @@ class Page:
 
     entries: list[Entry]
     next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Newest(Page):
+    """Changes from the newest on. The next page is ahead of `next`, or there is none if that is 0."""
+
+    last: int
+    """The number of the last change of all: whoever follows the feed begins after it."""
 
 
 @dataclass(slots=True)
@@ -74,6 +86,35 @@ class Feed:
             contents = await self._contents(db, changes)
         entries = [Entry(change, contents.get(change.number)) for change in changes]
         return Page(entries, changes[-1].number if changes else since)
+
+    async def newest(
+        self,
+        namespace: str,
+        before: int | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        kind: str | None = None,
+        event: str | None = None,
+    ) -> Newest:
+        """The last changes ahead of a number, or of all.
+
+        Of one kind or event, a page may have fewer than there are: the next ones look further back.
+        """
+        checks.between(limit, 1, MAX_LIMIT, "limit")
+        async with self._database.reading(namespace) as db:
+            last = await self._capabilities.changes.last(db)
+            before = last + 1 if before is None else min(before, last + 1)
+            least = 0 if kind is None and event is None else before - LOOKED_AT
+            changes = await self._capabilities.changes.newest(db, before, least, limit, kind, event)
+            contents = await self._contents(db, changes)
+        entries = [Entry(change, contents.get(change.number)) for change in changes]
+        reached = changes[-1].number if len(changes) == limit else least
+        return Newest(entries, reached if reached > 1 else 0, last)
+
+    async def first_at(self, namespace: str) -> datetime | None:
+        """When the first change was made that is still known."""
+        async with self._database.reading(namespace) as db:
+            return await self._capabilities.changes.first_at(db)
 
     async def last(self, namespace: str) -> int:
         """The number of the last change; 0 if there was none."""

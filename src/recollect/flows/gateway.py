@@ -9,14 +9,16 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import Invalid, NotFound
-from recollect.flows.access import User
+from recollect.flows.accounts.access import User
 from recollect.flows.chat_ids import CHAT, mark
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.long_term.pinned import Pinned, PinnedMemories
 from recollect.flows.remember import Remember, Turn
 from recollect.flows.results import Results
-from recollect.flows.search.recall import Memory, Recall
+from recollect.flows.search.recall import Recall
+from recollect.flows.search.recollection import Memory
 from recollect.flows.search.relevance import Floor
 from recollect.identifiers import uuid_at
 from recollect.memory.changes import Change, Changes, Event
@@ -116,7 +118,7 @@ class PutResource:
     degraded: str | None = None
 
 
-class Gateway:
+class Gateway(Masked):
     """A user's second memory: each completed turn goes in, and what matters to the next comes out."""
 
     def __init__(
@@ -196,6 +198,7 @@ class Gateway:
             return Pinned([], 0, 0)
         return await self._pinned.of(owner.namespace, MemoryScope(user_id=owner.user_id), as_of=as_of)
 
+    @masks("messages")
     async def add(self, owner: Owner, session_id: str, messages: Sequence[Said]) -> Added:
         """Append messages to a chat, all or none; those that it has already are left out."""
         _check_session_id(session_id)
@@ -228,6 +231,7 @@ class Gateway:
             raise NotFound(f"This user has no session {session_id} in this app and project: add messages to it first")
         return await self._indexer.flush_session(owner.namespace, owner.user_id, owner.stored(session_id))
 
+    @masks("uri", "text", "title", "metadata")
     async def put_resource(
         self,
         owner: Owner,

@@ -1,7 +1,7 @@
 """Lineage: how an item came to be what it is: what happened to it, who did that, and what it was made from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -104,6 +104,8 @@ class Source:
     author: str | None = None
     door: str | None = None
     sources: tuple["Source", ...] = ()
+    session_id: str | None = None
+    """Of a message, where it was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,10 @@ class Story:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     expires_at: datetime | None = None
+    session_id: str | None = None
+    """Of a message, where it was said."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What else is stored of an item that is neither a memory nor a message, such as the URI of a resource."""
 
 
 class Lineage:
@@ -136,17 +142,25 @@ class Lineage:
         self._capabilities = capabilities
         self._items = items
 
-    async def of(self, namespace: str, name: str) -> Story:
-        """The story of an item, by a name such as `insight:12` or an id as recall shows it."""
+    async def of(self, namespace: str, name: str, most: int = MAX_SHOWN_CHARACTERS) -> Story:
+        """The story of an item, by a name such as `insight:12` or an id as recall shows it.
+
+        Its own texts, now and before, have so many characters at most.
+        """
         asked = one_item(name)
         async with self._database.reading(namespace) as db:
-            target, item, events = await self._known(db, asked)
+            target, item, events = await self._known(db, asked, most)
             memory = None if item is None else item.memory
             superseded: tuple[Replaced, ...] = ()
             if memory is not None:
                 versions = await self._capabilities.traces.versions(db, memory.id, MAX_EVENTS)
                 events = _with_differences(events, versions, memory)
                 superseded = await self._superseded(db, memory.id)
+            about = dict(item.about) if item is not None else {}
+            if item is not None and memory is None and target.kind is not None:
+                metadata = await self._capabilities.traces.metadata(db, target.kind, target.id)
+                if own := {name: value for name, value in metadata.items() if name not in about}:
+                    about["metadata"] = own
             sources, has_all_sources = ((), True) if item is None else await self._sources(db, item)
         state = _state(item, events)
         successors = [event.by for event in events if event.event == "superseded"]
@@ -160,19 +174,21 @@ class Lineage:
             superseded_by=successors[-1] if successors and state == "superseded" else None,
             superseded=superseded,
             sources=sources,
+            session_id=None if item is None else item.session_id,
+            about=about,
             is_whole=has_all_sources and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
             **({} if memory is None else {name: getattr(memory, name) for name in _SHOWN_DETAILS}),
         )
 
-    async def _known(self, db: Statements, asked: Target) -> tuple[Target, NamedItem | None, list[Event]]:
+    async def _known(self, db: Statements, asked: Target, most: int) -> tuple[Target, NamedItem | None, list[Event]]:
         """The item with that name or id, what it is now, and what happened to it."""
         kinds = registry.recalled() if asked.kind is None else [asked.kind]
         known = []
         for kind in kinds:
             target = Target(kind, str(as_uuid(asked.id) or asked.id))
-            item = (await self._items.found(db, [target])).get(target)
+            item = (await self._items.found(db, [target], most)).get(target)
             target = target if item is None else item.target
-            events = await self._events(db, target, item)
+            events = await self._events(db, target, item, most)
             if item is not None or events:
                 known.append((target, item, events))
         if not known:
@@ -182,26 +198,26 @@ class Lineage:
             raise Invalid(f"id {asked.id} is ambiguous: use {choice}")
         return known[0]
 
-    async def _events(self, db: Statements, target: Target, item: NamedItem | None) -> list[Event]:
+    async def _events(self, db: Statements, target: Target, item: NamedItem | None, most: int) -> list[Event]:
         kind = target.kind or ""
         if registry.items()[kind].id.parse(target.id) is None:
             return []
         traces = await self._capabilities.traces.changes(db, kind, target.id, MAX_EVENTS)
         if kind == MEMORY:
-            return await self._memory_events(db, UUID(target.id), traces)
+            return await self._memory_events(db, UUID(target.id), traces, most)
         if item is not None and item.message is not None:
             place = (item.message.session_id, item.message.position)
             traces = [*(await self._capabilities.traces.turns(db, [place]))[0], *traces]
         return [_event(trace) for trace in traces]
 
-    async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace]) -> list[Event]:
+    async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace], most: int) -> list[Event]:
         """From its history, which has more than the feed; only imports and forgetting are in the feed alone."""
         history = (await self._capabilities.memories.history(db, memory_id))[-MAX_EVENTS:]
         details = [entry.detail or {} for entry in history]
         named = {name for detail in details for name in detail.get("saw", ())}
         named |= {detail["superseded_by"] for detail in details if "superseded_by" in detail}
         mentions = await self._mentions(db, named)
-        told = [_history_event(entry, mentions) for entry in history]
+        told = [_history_event(entry, mentions, most) for entry in history]
         others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
         return sorted([*told, *others], key=lambda event: event.at)
 
@@ -276,6 +292,7 @@ class _Tree:
             item.speaker,
             by and by.author,
             by and by.door,
+            session_id=item.session_id,
         )
         followed, self.found[target] = item.sources, replace(item, sources=())
         return replace(source, sources=self.grown(followed))
@@ -295,7 +312,7 @@ def _event(trace: Trace) -> Event:
     return Event(trace.at, _EVENTS[trace.event], trace.author, trace.door, by=by)
 
 
-def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Event:
+def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention], most: int) -> Event:
     detail = entry.detail or {}
     superseded_by = detail.get("superseded_by")
     expiry = [each and datetime.fromisoformat(each) for each in detail.get("expires_at", ())]
@@ -304,19 +321,19 @@ def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention]) -> Even
         _EVENTS[entry.event],
         entry.author,
         entry.door,
-        _cut(entry.old_memory),
-        _cut(entry.new_memory),
+        _cut(entry.old_memory, most),
+        _cut(entry.new_memory, most),
         changed={"expires_at": Difference(*expiry)} if expiry else None,
         by=None if superseded_by is None else mentions[superseded_by],
         because=detail.get("because"),
         model=detail.get("model"),
-        said=_cut(detail.get("said")),
+        said=_cut(detail.get("said"), most),
         saw=tuple(mentions[memory_id] for memory_id in detail.get("saw", ())),
     )
 
 
-def _cut(text: str | None) -> str | None:
-    return None if text is None else text[:MAX_SHOWN_CHARACTERS]
+def _cut(text: str | None, most: int) -> str | None:
+    return None if text is None else text[:most]
 
 
 def _with_differences(events: Sequence[Event], versions: Sequence[Version], memory: StoredMemory) -> list[Event]:

@@ -1,7 +1,7 @@
 """Items of every kind by their names, such as `message:ID`: what each says, and what it was made from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +33,13 @@ class NamedItem:
     sources: tuple[Target, ...] = ()
     memory: StoredMemory | None = None
     message: Message | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What else the feed shows of an item that is neither a memory nor a message."""
+
+    @property
+    def session_id(self) -> str | None:
+        """Where a message was said."""
+        return None if self.message is None else self.message.session_id
 
 
 class NamedItems:
@@ -110,6 +117,7 @@ class NamedItems:
                 content["text"],
                 at,
                 sources=tuple(Target(_MESSAGE, str(number)) for number in content.get("source_ids", ())),
+                about={name: value for name, value in content.items() if name not in ("text", "source_ids")},
             )
             for item_id, (content, at) in rows.items()
         }

@@ -1,35 +1,37 @@
 """Remember: how anything gets into memory, each item in one transaction."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import checks, origin, telemetry
-from recollect.errors import Conflict, Invalid, NotFound, RecollectError
+from recollect import checks, origin, quotas, telemetry
+from recollect.errors import Conflict, Forbidden, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.known_owners import KnownOwners
-from recollect.identifiers import uuid7
+from recollect.identifiers import refuse_same_ids, uuid7
 from recollect.memory.changes import Change, Changes
 from recollect.memory.documents import Documents, NewDocument, in_parts
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing, keys_of
 from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, NewTurn, Words
+from recollect.memory.log import Turn as Turn
 from recollect.memory.sessions import Session, SessionOwner, Sessions
 from recollect.origin import Origin
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.failures import Duplicate, Outdated
 from recollect.storage.group_commit import GroupCommit
+from recollect.storage.limits.meter import Tally
 
 # The owner of a session that begins with a message without a user.
-ANONYMOUS = "anonymous"
+ANONYMOUS = quotas.ANONYMOUS
 
 # Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
 _ANALYSED_AT_ONCE = 5_000
 
-# Messages, and passages that travel with them, in one call. More are written a part at a time: a call's values are put
-# together on the event loop, in some ten milliseconds for so many.
+# Messages and their passages in one call, whose values are put together on the event loop in some ten milliseconds.
 _WRITTEN_AT_ONCE = 256
 
 # A session changes between being looked up and being written to only if someone deletes or begins it just then.
@@ -37,23 +39,6 @@ _WRITING_ATTEMPTS = 3
 
 # Only forgetting a text at the same moment removes the one that stood in the way.
 _REMEMBERING_ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Messages that one caller adds to one session, next to each other or not at all."""
-
-    session_id: str
-    messages: tuple[NewMessage, ...]
-    owner_if_new: str | None = None
-    """Whose session this turn may open; None when the session must exist."""
-    realm: str | None = None
-    """Where the session must be held by `owner_if_new`, for chats of the gateway; None at every other door."""
-
-    def size(self) -> int:
-        """About how many bytes travel to the database."""
-        texts = (text for each in self.messages for text in (each.content, each.metadata, each.payload))
-        return sum(len(text or "") for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +50,7 @@ class _Analysed:
     by: Origin
     """Kept here, because the turns of several callers are written by one task."""
     refusal: RecollectError | None = None
+    is_suspect: bool = False  # a message may have to be held back, which takes more than one statement
 
     def without_messages(self, refusal: RecollectError) -> "_Analysed":
         """The same turn, refused."""
@@ -91,7 +77,7 @@ class SessionTaken(Conflict):
     """A turn was meant for a session that somebody else holds, or that is in another realm."""
 
 
-class Remember:
+class Remember(Masked):
     """Writes each item with its passages; concurrent turns of a namespace share a commit."""
 
     def __init__(
@@ -119,12 +105,26 @@ class Remember:
         await self._turns.close()
 
     @telemetry.memory_operation("create_memory", len)
+    @masks("turn")
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
-        messages = await self._turns.submit(namespace, await self._analysed(turn), turn.size())
-        return self._told(namespace, messages)
+        analysed = await self._analysed(turn)
+        tally = Tally(self._database.meter, namespace)
+        turn.count(tally, turn.owner_if_new, analysed.by)
+        if tally.is_known_not_to_fit:
+            # Before it is in a batch, which would fail with it and be written turn by turn.
+            async with self._database.reading(namespace) as db:
+                await tally.refuse_by_count(db.all)
+        if origin.current().limits is None:
+            return self._told(namespace, await self._turns.submit(namespace, analysed, turn.size()))
+        # Alone: turns that share a commit are written without the limits of any of their callers.
+        (answer,) = await self._write_turns(namespace, [analysed])
+        if isinstance(answer, RecollectError):
+            raise answer
+        return self._told(namespace, answer)
 
     @telemetry.memory_operation("create_memory", len)
+    @masks("turn")
     async def turn_after(
         self, namespace: str, turn: Turn, before: Callable[[Transaction], Awaitable[object]]
     ) -> list[Message]:
@@ -143,13 +143,16 @@ class Remember:
 
     def _told(self, namespace: str, messages: list[Message]) -> list[Message]:
         telemetry.messages_stored(len(messages))
+        origin.touch(namespace, "add", "message", (message.id for message in messages))
         self._written(namespace)
         return messages
 
     async def _analysed(self, turn: Turn) -> _Analysed:
+        if turn.owner_if_new == ANONYMOUS:
+            turn = replace(turn, owner_if_new=origin.narrowed(None)[0] or ANONYMOUS)
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
-            _refuse_same_ids(message.id for message in turn.messages)
+            refuse_same_ids(message.id for message in turn.messages)
         if turn.size() <= _ANALYSED_AT_ONCE:
             excerpts = [analyse(message.content, message.speaker) for message in turn.messages]
         else:
@@ -162,8 +165,10 @@ class Remember:
             for number, excerpt in await in_steps(numbered):
                 of_message[number].append(excerpt)
             excerpts = list(map(tuple, of_message))
-        return _Analysed(turn, tuple(excerpts), origin.current())
+        suspect = any(map(self._passages.suspects, turn.messages, excerpts))
+        return _Analysed(turn, tuple(excerpts), origin.current(), is_suspect=suspect)
 
+    @masks("title", "metadata")
     async def session(
         self,
         namespace: str,
@@ -191,13 +196,13 @@ class Remember:
         document_id: UUID | None = None,
     ) -> UUID:
         """Store one text whole."""
-        (stored,) = await self.documents(namespace, [NewDocument(content, embedding, metadata, at, document_id)])
-        return stored
+        return (await self.documents(namespace, [NewDocument(content, embedding, metadata, at, document_id)]))[0]
 
     @telemetry.memory_operation("create_memory", len)
+    @masks("documents")
     async def documents(self, namespace: str, documents: Sequence[NewDocument]) -> list[UUID]:
         """Store texts whole, all or none; those that are stored under their ids already are left out."""
-        _refuse_same_ids(document.id for document in documents)
+        refuse_same_ids(document.id for document in documents)
         new = {document.id or uuid7(): document for document in documents}
         excerpts = {
             document_id: tuple(await in_steps(analysing(document.content))) for document_id, document in new.items()
@@ -227,13 +232,18 @@ class Remember:
         return times
 
     @telemetry.memory_operation("create_memory")
+    @masks("text", "metadata")
     async def text(
         self, namespace: str, text: str, metadata: Mapping[str, Any] | None = None, at: datetime | None = None
     ) -> Remembered:
         """Store a text as a document, or find the one that has this very text: that one takes metadata that is new."""
         checks.text(text, "text")
-        said_at = checks.storable_utc(at, "at")
-        encoded = checks.metadata(metadata)
+        if (limits := origin.current().limits) is not None:
+            raise Forbidden(
+                f"This text would belong to no user or agent, and this key is limited to {limits}: "
+                "store a memory instead, with the tool add_memory or POST /ltm/memories"
+            )
+        said_at, encoded = checks.storable_utc(at, "at"), checks.metadata(metadata)
         excerpts = tuple(await in_steps(analysing(text)))
         for _ in range(_REMEMBERING_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
@@ -295,8 +305,9 @@ class Remember:
         destinations = _destinations(analysed, await self._owners(namespace, session_ids))
         size = sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts)
         has_payloads = any(message.payload is not None for item in analysed for message in item.turn.messages)
-        if size <= _WRITTEN_AT_ONCE and not has_payloads:
-            async with self._database.calling(namespace) as db:
+        if size <= _WRITTEN_AT_ONCE and not (has_payloads or any(item.is_suspect for item in analysed)):
+            counts = any(self._database.meter.counts(item.by) for item in analysed)
+            async with (self._database.transaction if counts else self._database.calling)(namespace) as db:
                 return await self._append(db, analysed, destinations)
         async with self._database.transaction(namespace) as tx:
             return await self._append_in_parts(tx, analysed, destinations)
@@ -341,7 +352,7 @@ class Remember:
         if payloads := {message.id: message.payload for message in written if message.payload is not None}:
             await self._log.set_payloads(tx, payloads)
         sources = (
-            _source(message, new, excerpts, destinations[message.session_id])
+            _source(message, new, excerpts, destinations[message.session_id], item.by)
             for item, answer in zip(analysed, answers, strict=True)
             if isinstance(answer, list)
             for message, new, excerpts in zip(answer, item.turn.messages, item.excerpts, strict=True)
@@ -396,6 +407,8 @@ class Remember:
                 answers.append(SessionNotFound.named(item.turn.session_id))
             else:
                 answers.append([next(stored) for _ in item.turn.messages])
+                if isinstance(db, Transaction) and item.turn.messages:
+                    item.turn.count(db.tally, destinations[item.turn.session_id].user_id, item.by)
         return answers
 
 
@@ -409,12 +422,6 @@ def _destinations(analysed: Sequence[_Analysed], owners: Mapping[str, SessionOwn
             begun = Destination(turn.session_id, turn.owner_if_new, turn.realm or "", begins=True)
             found.setdefault(turn.session_id, begun)
     return found
-
-
-def _refuse_same_ids(ids: Iterable[UUID | None]) -> None:
-    given = [each for each in ids if each is not None]
-    if len(set(given)) < len(given):
-        raise Invalid("Two items of one call have the same id: give each its own")
 
 
 def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analysed:
@@ -475,17 +482,18 @@ def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID])
     return replace(item, turn=replace(turn, messages=tuple(messages)), excerpts=tuple(excerpts))
 
 
-def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], destination: Destination) -> Source:
+def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], at: Destination, by: Origin) -> Source:
     return Source(
         "message",
         str(message.id),
         excerpts,
         message.created_at,
-        owner=destination.user_id,
+        owner=at.user_id,
         session_id=message.session_id,
         position=message.position,
         role=message.role,
         speaker=message.speaker,
         metadata=new.metadata,
-        realm=destination.realm,
+        realm=at.realm,
+        by=by,
     )

@@ -1,21 +1,22 @@
 """Sessions as chat frameworks keep them: what is known of each, and its messages from the log itself, to the last."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.conversations import MESSAGE_ITEM
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import Message, NewMessage
-from recollect.memory.sessions import Session, SessionPlace
+from recollect.memory.sessions import ListedSession, Session, SessionFilter, SessionPlace
 from recollect.storage.database import Database, Transaction
 
 MAX_LISTED = 1000
@@ -35,8 +36,13 @@ class Described:
         checks.optional_identifier(self.agent_id, "agent_id")
         checks.optional_text(self.title, "title")
 
+    def narrowed(self) -> Self:
+        """The same, of the user and agent of the caller's key if that has limits."""
+        user_id, agent_id = origin.narrowed(self.user_id, self.agent_id)
+        return replace(self, user_id=user_id, agent_id=agent_id)
 
-class ChatSessions:
+
+class ChatSessions(Masked):
     """Every change is made while the session's row is locked, as an append locks it: writers take turns."""
 
     def __init__(
@@ -61,8 +67,22 @@ class ChatSessions:
         checks.optional_identifier(user_id, "user_id")
         checks.optional_identifier(agent_id, "agent_id")
         checks.between(limit, 1, MAX_LISTED, "limit")
+        user_id, agent_id = origin.narrowed(user_id, agent_id)
         async with self._database.reading(namespace) as db:
             return await self._sessions.page(db, user_id, agent_id, limit, behind)
+
+    async def listed(
+        self, namespace: str, wanted: SessionFilter, limit: int, behind: SessionPlace | None, characters: int
+    ) -> list[ListedSession]:
+        """Sessions to choose from, the last active first, with so many characters of their texts at most."""
+        checks.optional_identifier(wanted.user_id, "user_id")
+        checks.optional_identifier(wanted.agent_id, "agent_id")
+        checks.optional_short_name(wanted.text, "text")
+        checks.between(limit, 1, MAX_LISTED, "limit")
+        user_id, agent_id = origin.narrowed(wanted.user_id, wanted.agent_id)
+        wanted = replace(wanted, user_id=user_id, agent_id=agent_id)
+        async with self._database.reading(namespace) as db:
+            return await self._sessions.listed(db, wanted, limit, behind, characters)
 
     async def get(self, namespace: str, session_id: str) -> Session:
         """What is known of one session."""
@@ -76,14 +96,15 @@ class ChatSessions:
     async def create(self, namespace: str, session_id: str | None, told: Described) -> Session:
         """A new session, with an id of its own if none is given; refused if the id is taken."""
         new_id = str(uuid7()) if session_id is None else checks.identifier(session_id, "id")
-        metadata = checks.metadata(told.metadata)
+        told, metadata = told.narrowed(), checks.metadata(told.metadata)
         user_id = told.user_id or ANONYMOUS
         return await self._remember.session(namespace, new_id, user_id, told.title, metadata, told.agent_id)
 
+    @masks("told")
     async def put(self, namespace: str, session_id: str, told: Described) -> Session:
         """Set what a session says of itself, all of it; one that does not exist begins with it."""
         _check_own(session_id)
-        metadata = checks.metadata(told.metadata)
+        told, metadata = told.narrowed(), checks.metadata(told.metadata)
         async with self._database.transaction(namespace) as tx:
             new = await self._sessions.create(
                 tx, session_id, told.user_id or ANONYMOUS, told.title, metadata, told.agent_id
@@ -93,6 +114,7 @@ class ChatSessions:
             await self._lock(tx, session_id, told.user_id)
             return await self._sessions.describe(tx, session_id, told.title, metadata, told.agent_id)
 
+    @masks("title", "metadata", "expected")
     async def change(
         self,
         namespace: str,
@@ -134,6 +156,7 @@ class ChatSessions:
                     raise NotFound(f"Unknown message {message_id}: set {name} to the id of a message of the session")
             return found
 
+    @masks("messages", "metadata", "expected", "others")
     async def add(
         self,
         namespace: str,
@@ -156,6 +179,7 @@ class ChatSessions:
         for number, message in enumerate(messages):
             if message.payload is None and not message.content.strip():
                 raise Invalid(f"messages[{number}] says nothing: give it a text, a payload or both")
+        user_id, _ = origin.narrowed(user_id)
         turn = Turn(session_id, tuple(messages), user_id or ANONYMOUS)
         if metadata is None and expected is None and others is None:
             return await self._remember.turn(namespace, turn)
@@ -198,6 +222,7 @@ class ChatSessions:
     async def _remove(
         self, namespace: str, session_id: str, chosen: Callable[[Transaction], Awaitable[list[Message]]]
     ) -> Message | None:
+        origin.require("admin")
         _check_own(session_id)
         async with self._database.transaction(namespace) as tx:
             await self._sessions.lock(tx, [session_id])

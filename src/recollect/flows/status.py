@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from recollect.flows.accounts.activity import Activity, Period
+from recollect.flows.accounts.spending import Spending
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.defence.screening import Mode
 from recollect.flows.indexing.namespace_models import CurrentModel, NamespaceModels
 from recollect.flows.kinds import registry
-from recollect.flows.spending import Spending
 from recollect.memory.index import giants
 from recollect.memory.index.sizes import COUNTED, INDEX, Count, Counts
 from recollect.storage import citus, statistics
@@ -57,6 +59,16 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How the memory is defended, and what came of it: items that wait by state, and masked secrets by kind."""
+
+    defence: Mode
+    masking: bool
+    waiting: dict[str, int]
+    masked: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Where a namespace stands; `attention` has a sentence for everything that somebody should look at."""
 
@@ -65,12 +77,14 @@ class Report:
     database_bytes: int
     memory: dict[str, Size]
     messages: dict[str, Count]
+    activity: list[Period]
     indexer: Backlog
     giants: Large
     embeddings: CurrentModel
     llm: Budget
     keys: Count
     users: Count
+    defence: Standing
     attention: list[str]
 
 
@@ -78,16 +92,27 @@ class Status:
     """Reads; nothing here waits for a model or changes a row."""
 
     def __init__(
-        self, database: Database, capabilities: Capabilities, namespace_models: NamespaceModels, spending: Spending
+        self,
+        database: Database,
+        capabilities: Capabilities,
+        namespace_models: NamespaceModels,
+        spending: Spending,
+        activity: Activity,
+        defence: Mode,
+        *,
+        masking: bool,
     ) -> None:
         self._database = database
         self._capabilities = capabilities
         self._namespace_models = namespace_models
         self._spending = spending
+        self._activity = activity
+        self._defence = defence
+        self._masking = masking
 
-    async def report(self, namespace: str) -> Report:
-        """Everything at once."""
-        counts, memory, indexer = await self._counts(namespace)
+    async def report(self, namespace: str, counted: int | None = None) -> Report:
+        """Everything at once; a reader in a hurry has less counted, and more estimated."""
+        counts, memory, indexer = await self._counts(namespace, counted)
         embeddings = await self._namespace_models.current(namespace)
         features: Counter[str] = Counter()
         for line in await self._spending.lines(namespace, days=1):
@@ -100,16 +125,24 @@ class Status:
             database_bytes=await statistics.database_bytes(self._database),
             memory=memory,
             messages=counts.messages,
+            activity=await self._activity.report(namespace),
             indexer=indexer,
             giants=await self._large(namespace, embeddings.active, counts.memory["vectors"]),
             embeddings=embeddings,
             llm=llm,
             keys=counts.keys,
             users=counts.users,
+            defence=await self._standing(namespace),
             attention=_attention(indexer, embeddings, llm, await citus.unreachable(self._database)),
         )
 
-    async def _counts(self, namespace: str) -> tuple[Counts, dict[str, Size], Backlog]:
+    async def _standing(self, namespace: str) -> Standing:
+        async with self._database.reading(namespace) as db:
+            waiting = await self._capabilities.held.count(db)
+            masked = await self._capabilities.held.masked(db)
+        return Standing(self._defence, self._masking, waiting, masked)
+
+    async def _counts(self, namespace: str, counted_rows: int | None) -> tuple[Counts, dict[str, Size], Backlog]:
         """What there is of each kind of memory and of the index, its part of the tables, and what waits."""
         tables = await statistics.relations(self._database)
         # The rows of each, and the tables that hold them: the first has a row for each.
@@ -119,8 +152,10 @@ class Status:
             if kind.record.size is not None
         } | INDEX
         async with self._database.reading(namespace) as db:
-            counts = await self._capabilities.sizes.counts(db, {name: rows for name, (rows, _) in counted.items()})
-            waiting, seconds = await self._capabilities.passages.backlog(db, COUNTED + 1)
+            kinds = {name: rows for name, (rows, _) in counted.items()}
+            counts = await self._capabilities.sizes.counts(db, kinds, counted_rows)
+            most = counted_rows or COUNTED
+            waiting, seconds = await self._capabilities.passages.backlog(db, most + 1)
         memory: dict[str, Size] = {}
         for name, count in counts.memory.items():
             of_kind = [tables[table] for table in counted[name][1]]
@@ -128,7 +163,7 @@ class Status:
             of_all = max(of_kind[0].rows, count.rows)
             total = sum(table.bytes for table in of_kind)
             memory[name] = Size(count.rows, count.exact, total * count.rows // of_all if of_all else 0)
-        return counts, memory, Backlog(min(waiting, COUNTED), waiting <= COUNTED, round(seconds, 1))
+        return counts, memory, Backlog(min(waiting, most), waiting <= most, round(seconds, 1))
 
     async def _large(self, namespace: str, model: str | None, vectors: Count) -> Large:
         if model is None or vectors.rows <= giants.THRESHOLD:

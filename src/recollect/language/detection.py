@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Final
 
@@ -72,28 +72,28 @@ def detect(text: str) -> str:
     scripts = Counter(map(script_language, words))
     script = scripts.most_common(1)[0][0] if scripts else None
     if script is None:
-        return document_language(folded, words)
+        return document_language(text, folded, words)
     return "japanese" if script == "chinese" and _KANA.search(folded) else script
 
 
-def document_language(folded: str, words: Sequence[str]) -> str:
-    """The Latin language under which a folded text is indexed.
+def document_language(text: str, folded: str, words: Sequence[str]) -> str:
+    """The Latin language under which a text is indexed.
 
     Questions are looked up in English, too, so without good evidence English is the safe one.
     """
-    votes = _votes(folded, words)
+    votes = _votes(text, folded, words)
     likely = _likeliest(folded, votes)
     if likely and votes[likely[0]] + (_letters_of(likely[0], folded) > 0) >= _EVIDENCE:
         return likely[0]
     return DEFAULT_LANGUAGE
 
 
-def question_languages(folded: str, words: Sequence[str]) -> list[str]:
-    """The Latin languages that a folded question may be in, the likeliest first; empty without any evidence."""
-    return _likeliest(folded, _votes(folded, words))
+def question_languages(text: str, folded: str, words: Sequence[str]) -> list[str]:
+    """The Latin languages that a question may be in, the likeliest first; empty without any evidence."""
+    return _likeliest(folded, _votes(text, folded, words))
 
 
-def _likeliest(folded: str, votes: dict[str, int]) -> list[str]:
+def _likeliest(folded: str, votes: Mapping[str, int]) -> list[str]:
     """English alone unless another has more votes: names and loan words carry foreign ones into English texts."""
     most = max(votes.values(), default=0)
     if votes.get(DEFAULT_LANGUAGE, 0) == most:
@@ -104,17 +104,35 @@ def _likeliest(folded: str, votes: dict[str, int]) -> list[str]:
     return close
 
 
-def _votes(folded: str, words: Sequence[str]) -> dict[str, int]:
+def _votes(text: str, folded: str, words: Sequence[str]) -> Counter[str]:
     elided: dict[str, int] = {}
     if "'" in folded or "’" in folded:  # how often the text drops a vowel as each language does
         counts = {language: len(elision.findall(folded)) for language, elision in ELISION.items()}
         elided = {language: count for language, count in counts.items() if count}
     if not elided and _FOREIGN.isdisjoint(words):  # most texts: every vote is one for English, too
-        return {} if _ENGLISH.isdisjoint(words) else {DEFAULT_LANGUAGE: 1}
+        return Counter() if _ENGLISH.isdisjoint(words) else Counter({DEFAULT_LANGUAGE: 1})
+    votes = _counted(words, elided)
+    leader, most = votes.most_common(1)[0] if votes else (DEFAULT_LANGUAGE, 0)
+    if votes[DEFAULT_LANGUAGE] < most and not (_ENGLISH - STOP_WORDS[leader]).isdisjoint(words):
+        return _counted(_outside_names(text), elided)
+    return votes
+
+
+def _counted(words: Iterable[str], elided: dict[str, int]) -> Counter[str]:
     votes = Counter(elided)
     for word in words:
         votes.update(_VOTERS.get(word, ()))
     return votes
+
+
+def _outside_names(text: str) -> Iterator[str]:
+    """The words of a text that also has English ones, without its names: "Rua da Rosa", "Unter den Linden"."""
+    written = _WORD.findall(text)
+    is_capital = [word[0].isupper() for word in written]
+    for place, word in enumerate(map(fold, written)):
+        between = any(is_capital[max(place - 2, 0) : place]) and any(is_capital[place + 1 : place + 3])
+        if word in _ENGLISH or not (is_capital[place] or between):
+            yield word
 
 
 def _letters_of(language: str, folded: str) -> int:

@@ -26,6 +26,11 @@ _ENGLISH_COSTS: Final = [
 _FOREIGN_COSTS: Final = [max(1.0, 0.38 * length) for length in range(_LONGEST + 1)]
 
 
+def estimate_tokens_of_all(beginning: str, total_bytes: int) -> int:
+    """The tokens of a text of which the beginning is at hand: the rest is taken to be like it."""
+    return ceil(estimate_tokens(beginning) * total_bytes / max(len(beginning.encode()), 1))
+
+
 def estimate_tokens(text: str, *, english: bool = True) -> int:
     """The number of WordPiece tokens, about; `english` says whether Latin words are likely to be English."""
     if len(text) > _COUNTED_CHARACTERS:

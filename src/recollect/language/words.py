@@ -47,7 +47,7 @@ def document_terms(text: str, language: str | None = None) -> list[str]:
     """The terms of a text in order, with repetitions. `language` takes the place of detection."""
     folded = fold(text)
     words = _split(folded)
-    latin = _configured(language) or document_language(folded, words)
+    latin = _configured(language) or document_language(text, folded, words)
     words = _without_elisions(folded, words, [latin])
     if folded.isascii():
         return [term for word in words if (term := _term(word, latin))]
@@ -70,7 +70,7 @@ def query_terms(text: str, language: str | None = None) -> list[QueryTerm]:
     folded = fold(text)
     words = _split(folded)
     configured = _configured(language)
-    languages = [configured] if configured else question_languages(folded, words)
+    languages = [configured] if configured else question_languages(text, folded, words)
     found: dict[tuple[str, ...], QueryTerm] = {}
     for term in _query_terms(words, _without_elisions(folded, words, languages), languages):
         found.setdefault(term.variants, term)
@@ -82,7 +82,7 @@ def query_terms(text: str, language: str | None = None) -> list[QueryTerm]:
 def places(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
     """Where the words of a text stand that are indexed under some terms: first character, and behind the last."""
     folded = fold(text)
-    latin = document_language(folded, _split(folded))
+    latin = document_language(text, folded, _split(folded))
     found: list[tuple[int, int]] = []
     for written in _WRITTEN.finditer(text):
         word = written.group().rstrip("'\u2019\u02bc")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from recollect import origin
 from recollect.origin import Origin
@@ -13,12 +13,16 @@ from recollect.storage.sql import Queries, Query
 
 Event = Literal["add", "update", "delete", "forget", "import"]
 """A deleted item may leave traces, such as a history; of a forgotten one nothing is left but its id."""
+EVENTS: tuple[str, ...] = get_args(Event)
 
 
 class _Sql(Queries, file="changes.sql"):
     record: Query
     since: Query
+    newest: Query
+    first: Query
     last: Query
+    before: Query
     of_item: Query
     erase: Query
     erase_turn: Query
@@ -34,6 +38,11 @@ class Change:
     detail: Mapping[str, Any] | None = None
     by: Origin | None = None
     """Whose work it is, if it is not the present caller's."""
+
+    @property
+    def items(self) -> int:
+        """How many items it is a change of."""
+        return self.detail["count"] if self.kind == "message" and self.detail and "count" in self.detail else 1
 
     @classmethod
     def turn(cls, event: Event, session_id: str, first: int, count: int, by: Origin | None = None) -> "Change":
@@ -62,6 +71,10 @@ class Changes:
         if not changes:
             return
         here = origin.current()
+        for change in changes:
+            # What is done for somebody else is told of by whoever asked for it.
+            if here.touched is not None and change.by is None:
+                here.touched.note(tx.namespace, change.event, change.kind, [change.item_id], change.items)
         origins = [change.by or here for change in changes]
         await tx.one(
             _Sql.record,
@@ -77,10 +90,29 @@ class Changes:
         """The next changes behind a number, in order. None is missing among them, and none will come before them."""
         return [Recorded._make(row) for row in await db.all(_Sql.since, since=number, limit=limit)]
 
+    async def newest(
+        self, db: Statements, number: int, least: int, limit: int, kind: str | None, event: str | None
+    ) -> list[Recorded]:
+        """The changes ahead of a number, the newest first, down to another number."""
+        values = {"before": number, "least": least, "limit": limit, "kind": kind, "event": event}
+        return [Recorded._make(row) for row in await db.all(_Sql.newest, **values)]
+
+    async def first_at(self, db: Statements) -> datetime | None:
+        """When the first change was made that is still known."""
+        row = await db.first(_Sql.first)
+        return None if row is None else row["at"]
+
     async def last(self, db: Statements) -> int:
         """The number of the last change; 0 if there was none."""
         row = await db.first(_Sql.last)
         return 0 if row is None else int(row["last"])
+
+    async def before(self, db: Statements, moments: Sequence[datetime]) -> dict[datetime, int]:
+        """How many changes there were before each of some moments; at the cost of a few index lookups for each.
+
+        Erased changes count; when they were made is an estimate.
+        """
+        return {row["moment"]: row["changes"] for row in await db.all(_Sql.before, moments=list(moments))}
 
     async def of_item(self, db: Statements, kind: str, item_id: str) -> list[Recorded]:
         """What happened to one item, the oldest first."""

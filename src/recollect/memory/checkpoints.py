@@ -180,6 +180,9 @@ class Checkpoints:
             versions=json.dumps(checkpoint.versions),
             metadata=json.dumps(checkpoint.metadata),
         )
+        texts = checkpoint.versions, checkpoint.metadata
+        bodies = (value.body for value in values.values())
+        tx.tally.add(checkpoint.user_id, *map(json.dumps, texts), checkpoint.body.body, *bodies)
 
     async def put_writes(self, tx: Transaction, written: TaskWrites, *, replace: bool) -> None:
         """Store what a task wrote; with `replace`, in place of what it wrote before."""
@@ -193,6 +196,7 @@ class Checkpoints:
             types=[value.type for _, _, value in written.writes],
             bodies=[value.body for _, _, value in written.writes],
         )
+        tx.tally.add(None, *(value.body for _, _, value in written.writes), rows=len(written.writes))
 
     async def newest(self, db: Statements, which: Which, limit: int) -> list[StoredCheckpoint]:
         """Checkpoints, the newest first."""
@@ -242,9 +246,17 @@ class Checkpoints:
 
     async def copy(self, tx: Transaction, source: str, target: str) -> int:
         """Copy everything of a thread to another one; returns how many checkpoints."""
-        for statement in (_Sql.copy_values, _Sql.copy_writes):
+        values, writes, copied = [
             await tx.all(statement, source=source, target=target)
-        return len(await tx.all(_Sql.copy, source=source, target=target))
+            for statement in (_Sql.copy_values, _Sql.copy_writes, _Sql.copy)
+        ]
+        for row in copied:
+            tx.tally.add(row["user_id"], size=row["size"])
+        # Checkpoints share values, so these count for the user of the thread.
+        owner = copied[0]["user_id"] if copied else None
+        tx.tally.add(owner, size=sum(row["size"] for row in values), rows=0)
+        tx.tally.add(None, size=sum(row["size"] for row in writes), rows=len(writes))
+        return len(copied)
 
     async def of_user(self, db: Statements, user_id: str, behind: str, limit: int) -> list[str]:
         """The next threads of a user behind an id."""

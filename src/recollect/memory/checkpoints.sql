@@ -1,5 +1,6 @@
 -- put
 -- A checkpoint, in place of an earlier one of its id.
+-- Audit checkpoint thread_id
 insert into checkpoints (
     namespace, thread_id, checkpoint_ns, checkpoint_id, parent_id, user_id, type, body, versions, metadata
 )
@@ -22,6 +23,7 @@ on conflict (namespace, thread_id, checkpoint_ns, channel, version) do nothing;
 
 -- add_writes
 -- What a task wrote; what it wrote at the same place before stays.
+-- Audit checkpoint thread_id
 insert into checkpoint_writes (
     namespace, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, task_path, channel, type, body
 )
@@ -32,6 +34,7 @@ on conflict (namespace, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) d
 
 -- put_writes
 -- The same in place of what was there.
+-- Audit checkpoint thread_id
 insert into checkpoint_writes (
     namespace, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, task_path, channel, type, body
 )
@@ -43,6 +46,7 @@ set channel = excluded.channel, type = excluded.type, body = excluded.body;
 
 -- newest
 -- Checkpoints of a thread or of all, the newest first, each with the values of its channels and what tasks wrote to it.
+-- Audit checkpoint thread_id
 select own.thread_id, own.checkpoint_ns, own.checkpoint_id, own.parent_id, own.type, own.body, own.metadata,
        stored.channels, stored.types, stored.bodies, written.tasks, written.channels as written_channels,
        written.types as written_types, written.bodies as written_bodies
@@ -89,6 +93,7 @@ order by thread_id;
 
 -- remove_older
 -- Checkpoints of some threads that are not the newest of their kind.
+-- Audit checkpoint thread_id
 delete from checkpoints
 where namespace = :namespace and thread_id = any(:thread_ids::text[])
   and exists (
@@ -100,6 +105,7 @@ returning thread_id, checkpoint_ns, checkpoint_id;
 
 -- remove_runs
 -- The checkpoints that some runs made.
+-- Audit checkpoint thread_id
 delete from checkpoints
 where namespace = :namespace and metadata ->> 'run_id' = any(:run_ids::text[])
 returning thread_id, checkpoint_ns, checkpoint_id;
@@ -128,6 +134,7 @@ where namespace = :namespace and thread_id = any(:thread_ids::text[])
 
 -- remove_threads
 -- All checkpoints of some threads.
+-- Audit checkpoint thread_ids
 delete from checkpoints
 where namespace = :namespace and thread_id = any(:thread_ids::text[])
 returning checkpoint_id;
@@ -146,6 +153,7 @@ returning idx;
 
 -- copy
 -- The checkpoints of a thread, under another id.
+-- Audit checkpoint target
 insert into checkpoints (
     namespace, thread_id, checkpoint_ns, checkpoint_id, parent_id, user_id, type, body, versions, metadata, created_at
 )
@@ -154,7 +162,8 @@ select :namespace, :target::text, checkpoint_ns, checkpoint_id, parent_id, user_
 from checkpoints
 where namespace = :namespace and thread_id = :source
 on conflict (namespace, thread_id, checkpoint_ns, checkpoint_id) do nothing
-returning checkpoint_id;
+returning checkpoint_id, user_id,
+          octet_length(body) + octet_length(versions::text) + octet_length(metadata::text) as size;
 
 -- copy_values
 -- Its values.
@@ -162,7 +171,8 @@ insert into checkpoint_values (namespace, thread_id, checkpoint_ns, channel, ver
 select :namespace, :target::text, checkpoint_ns, channel, version, type, body
 from checkpoint_values
 where namespace = :namespace and thread_id = :source
-on conflict (namespace, thread_id, checkpoint_ns, channel, version) do nothing;
+on conflict (namespace, thread_id, checkpoint_ns, channel, version) do nothing
+returning octet_length(body) as size;
 
 -- copy_writes
 -- What tasks wrote in it.
@@ -172,7 +182,8 @@ insert into checkpoint_writes (
 select :namespace, :target::text, checkpoint_ns, checkpoint_id, task_id, idx, task_path, channel, type, body
 from checkpoint_writes
 where namespace = :namespace and thread_id = :source
-on conflict (namespace, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) do nothing;
+on conflict (namespace, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) do nothing
+returning octet_length(body) as size;
 
 -- of_user
 -- The threads of a user behind an id, in order.
@@ -192,6 +203,7 @@ select (select count(*) from checkpoints where namespace = :namespace and thread
 
 -- page_checkpoints
 -- Checkpoints.
+-- Audit checkpoint thread_id
 select (to_jsonb(r) - 'namespace')::text as record, r.thread_id, r.checkpoint_ns, r.checkpoint_id
 from checkpoints r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
@@ -222,6 +234,7 @@ select 1 as row from checkpoints where namespace = :namespace order by thread_id
 
 -- page_checkpoint_values
 -- Values of channels; those of a user are in threads of theirs.
+-- Audit checkpoint thread_id
 select (to_jsonb(r) - 'namespace')::text as record, r.thread_id, r.checkpoint_ns, r.channel, r.version
 from checkpoint_values r
 where r.namespace = :namespace
@@ -254,6 +267,7 @@ left join checkpoint_values stored
 
 -- page_checkpoint_writes
 -- What tasks wrote; those of a user are in threads of theirs.
+-- Audit checkpoint thread_id
 select (to_jsonb(r) - 'namespace')::text as record, r.thread_id, r.checkpoint_ns, r.checkpoint_id, r.task_id, r.idx
 from checkpoint_writes r
 where r.namespace = :namespace

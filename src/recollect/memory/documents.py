@@ -101,6 +101,8 @@ class Documents:
             metadatas=[document.metadata for document in new.values()],
             times=[document.at for document in new.values()],
         )
+        for row in rows:
+            tx.tally.add(None, new[row["id"]].content, new[row["id"]].metadata)
         return {row["id"]: row["created_at"] for row in rows}
 
     async def contents(self, tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, str]:
@@ -114,7 +116,10 @@ class Documents:
         row = await tx.first(
             _Sql.add_once, id=uuid_of("remembered", content), content=content, metadata=metadata, at=at
         )
-        return None if row is None else (row["id"], row["created_at"])
+        if row is None:
+            return None
+        tx.tally.add(None, content, metadata)
+        return row["id"], row["created_at"]
 
     async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any]] | None:
         """The oldest document with this very text, and its metadata; locked until the transaction ends."""
@@ -124,6 +129,7 @@ class Documents:
     async def set_metadata(self, tx: Transaction, document_id: UUID, metadata: str) -> None:
         """Give a document other metadata."""
         await tx.all(_Sql.set_metadata, document_id=document_id, metadata=metadata)
+        tx.tally.add(None, metadata)
 
     async def nearest(
         self, db: Statements, query_embedding: str, limit: int, metadata_filter: str | None

@@ -40,6 +40,7 @@ where namespace = :namespace and id = :document_id;
 
 -- nearest
 -- Documents by cosine distance in the caller's space; a zero vector has no direction and comes last.
+-- Audit document id
 select documents.id, content, embedding::text, metadata, created_at, updated_at
 from (
     -- Chosen first, so that only the vectors that are returned are written out as text.
@@ -55,6 +56,7 @@ order by nearest.distance, nearest.id;
 
 -- between
 -- Documents of a range of time, newest first.
+-- Audit document id
 select id, content, embedding::text, metadata, created_at, updated_at
 from documents
 where namespace = :namespace and created_at between :start and :end
@@ -67,6 +69,7 @@ delete from documents where namespace = :namespace and id = :document_id returni
 
 -- page_documents
 -- Documents, which have no owner. A vector is shown as a list of numbers.
+-- Audit document id
 select (to_jsonb(r) - 'namespace' || jsonb_build_object('embedding', r.embedding::text::jsonb))::text as record, r.id
 from documents r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::uuid is null or r.id > :after_id)
@@ -93,6 +96,7 @@ select 1 as row from documents where namespace = :namespace order by created_at 
 
 -- shown_documents
 -- Some documents as the feed shows them.
+-- Audit document item_id
 select id::text as item_id, jsonb_build_object('text', left(content, :most::integer)) as content, created_at as at
 from documents
 where namespace = :namespace and id = any(:ids::text[]::uuid[]);

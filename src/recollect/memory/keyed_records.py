@@ -20,6 +20,9 @@ Path = tuple[str, ...]
 # Behind everything that begins with a label, byte by byte: no text that PostgreSQL holds comes between.
 _NEXT = "\x01"
 
+# As pgvector stores a number of a vector.
+BYTES_OF_NUMBER = 4
+
 
 class _Sql(Queries, file="keyed_records.sql"):
     hold: Query
@@ -67,6 +70,8 @@ class NewRecord:
     vectors: tuple[str, ...] = ()
     """In the caller's own space, as pgvector's text form."""
     ttl_minutes: float | None = None
+    derives_texts: bool = False
+    """Whether the texts are what the value says, so that they do not count again."""
 
     @property
     def id(self) -> UUID:
@@ -148,7 +153,13 @@ class KeyedRecords:
     async def put(self, tx: Transaction, records: Sequence[NewRecord]) -> list[StoredRecord]:
         """Store values, each in place of an earlier one under its key."""
         given = "[" + ",".join(record.as_json(tx.namespace) for record in records) + "]"
-        return [StoredRecord(*row) for row in await tx.all(_Sql.put, records=given)]
+        stored = [StoredRecord(*row) for row in await tx.all(_Sql.put, records=given)]
+        for record in records:
+            numbers = sum(vector.count(",") + 1 for vector in record.vectors)
+            texts = () if record.derives_texts else record.texts
+            address = (*record.path, record.key)
+            tx.tally.add(record.user_id, *address, record.value, *texts, size=numbers * BYTES_OF_NUMBER)
+        return stored
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID]) -> list[UUID]:
         """Delete records; returns those that were there."""

@@ -25,6 +25,7 @@ delete from records where namespace = :namespace and id = any(:ids::uuid[]) retu
 
 -- find
 -- Those of some records that are there.
+-- Audit record id
 select id, user_id, path, key, value, created_at, updated_at, expires_at, ttl_minutes
 from records
 where namespace = :namespace and id = any(:ids::uuid[]) and coalesce(expires_at > now(), true);
@@ -34,10 +35,16 @@ where namespace = :namespace and id = any(:ids::uuid[]) and coalesce(expires_at 
 -- answers it: the cosine counts, and the share of the question's words takes away half of what is missing to 1. With a
 -- vector of the caller's, by the nearest of their own vectors of the same size. What cannot be compared comes last and
 -- has no score; among equals the last changed comes first.
+-- Audit record id
 with matching as materialized (
     select records.id, records.updated_at, records.vectors
     from records
     where records.namespace = :namespace and records.user_id = :user_id and coalesce(records.expires_at > now(), true)
+      and not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'record' and held.item_id = records.id::text
+            and held.state = 'held'
+      )
       and (:first::text[] is null or (records.path >= :first and records.path < :behind::text[]))
       and (:filters::text = '[]' or not exists (
           select 1
@@ -124,6 +131,7 @@ returning id, expires_at;
 
 -- drop_expiries
 -- What is known of when some records are over.
+-- Role write: a record may get another time, or none.
 delete from record_expiries where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- note_expiries
@@ -157,6 +165,7 @@ select id from records where namespace = :namespace and user_id = :user_id and i
 
 -- page_records
 -- Records, with their values as they were sent.
+-- Audit record id
 select row_to_json(r)::text as record, r.id
 from (
     select id, user_id, path, key, value, texts, vectors::text[] as vectors, ttl_minutes, expires_at, created_at,
@@ -197,6 +206,7 @@ select 1 as row from records where namespace = :namespace order by id limit :lim
 
 -- shown_records
 -- Some records as the feed shows them.
+-- Audit record item_id
 select id::text as item_id,
        jsonb_build_object(
            'text', left(coalesce(nullif(array_to_string(texts, E'\n'), ''), value::text, 'null'), :most::integer),

@@ -8,7 +8,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from recollect.checks import Json
+from recollect.language.tokens import estimate_tokens_of_all
+from recollect.origin import Origin
 from recollect.storage.database import Statements, Transaction
+from recollect.storage.limits.meter import Tally
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
 
@@ -27,6 +30,9 @@ class _Sql(Queries, file="log.sql"):
     first_between: Query
     last_between: Query
     in_session: Query
+    place: Query
+    lines_before: Query
+    lines_from: Query
     raw_newest: Query
     raw_oldest: Query
     in_sessions: Query
@@ -63,6 +69,27 @@ class NewMessage:
     """One that brings its id is written once, however often it comes."""
     payload: str | None = None
     """The message as its client has it, as JSON text. Only one with a payload may have no content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Messages that one caller adds to one session, next to each other or not at all."""
+
+    session_id: str
+    messages: tuple[NewMessage, ...]
+    owner_if_new: str | None = None
+    """Whose session this turn may open; None when the session must exist."""
+    realm: str | None = None
+    """Where the session must be held by `owner_if_new`, for chats of the gateway; None at every other door."""
+
+    def size(self) -> int:
+        """About how many bytes travel to the database."""
+        return sum(len(text or "") for each in self.messages for text in (each.content, each.metadata, each.payload))
+
+    def count(self, tally: Tally, user_id: str | None, by: Origin) -> None:
+        """Count its messages for the owner of their session."""
+        for each in self.messages:
+            tally.add(user_id, each.content, each.metadata, each.payload, by=by)
 
 
 class Destination(NamedTuple):
@@ -116,6 +143,25 @@ class Excerpt(NamedTuple):
     role: str
     speaker: str | None
     text: str
+
+
+class Line(NamedTuple):
+    """A message in a transcript: the beginnings of its text and of its metadata, which is JSON."""
+
+    id: UUID
+    position: int
+    role: str
+    speaker: str | None
+    text: str
+    bytes: int
+    metadata: str | None
+    payload_bytes: int
+    created_at: datetime
+
+    @property
+    def tokens(self) -> int:
+        """Of all of it, about; what is not here is taken to be like its beginning."""
+        return estimate_tokens_of_all(self.text, self.bytes)
 
 
 class Message(NamedTuple):
@@ -220,6 +266,25 @@ class Log:
     async def holds(self, db: Statements, session_id: str, message_id: UUID) -> bool:
         """Whether a message is one of a session's."""
         return await db.first(_Sql.in_session, session_id=session_id, message_id=message_id) is not None
+
+    async def place(self, db: Statements, session_id: str, message_id: UUID) -> int | None:
+        """The position of a message; None if it is none of the session's."""
+        row = await db.first(_Sql.place, session_id=session_id, message_id=message_id)
+        return None if row is None else int(row["position"])
+
+    async def lines_before(
+        self, db: Statements, session_id: str, position: int, limit: int, characters: int, as_of: datetime | None
+    ) -> list[Line]:
+        """The messages before a position, the last first, with so many characters of each at most."""
+        asked = {"session_id": session_id, "position": position, "limit": limit, "as_of": as_of}
+        return [Line(*row) for row in await db.all(_Sql.lines_before, characters=characters, **asked)]
+
+    async def lines_from(
+        self, db: Statements, session_id: str, position: int, limit: int, characters: int, as_of: datetime | None
+    ) -> list[Line]:
+        """The messages from a position on, in order."""
+        asked = {"session_id": session_id, "position": position, "limit": limit, "as_of": as_of}
+        return [Line(*row) for row in await db.all(_Sql.lines_from, characters=characters, **asked)]
 
     async def raw(self, db: Statements, wanted: RawFilter, limit: int, *, newest_first: bool) -> list[Message]:
         """Messages of all sessions in the order of time."""

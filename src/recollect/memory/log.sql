@@ -1,5 +1,6 @@
 -- append
--- Messages and their passages, behind those that their sessions have; the function is in migration 26.
+-- Messages and their passages, behind those that their sessions have; the function is in migration 46.
+-- Limit given session_owners.
 select id, seq, position, created_at
 from append_messages(
     :namespace,
@@ -14,6 +15,7 @@ from append_messages(
 
 -- append_on_worker
 -- The same on a cluster; the function is in storage/append_on_worker.sql.
+-- Limit given session_owners.
 select id, seq, position, created_at
 from append_messages_on_worker(
     :namespace,
@@ -28,6 +30,8 @@ from append_messages_on_worker(
 
 -- recent
 -- The last messages of a session, newest first.
+-- Limit session session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace and session_id = :session_id
@@ -36,6 +40,8 @@ limit :limit;
 
 -- recent_before
 -- The messages of a session before one of its messages, newest first.
+-- Limit session session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace
@@ -47,6 +53,8 @@ limit :limit;
 
 -- recent_then
 -- The last messages of a session that were said by a moment, or those before one of its messages, newest first.
+-- Limit session session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace
@@ -62,6 +70,8 @@ limit :limit;
 
 -- by_seq
 -- Messages by the integers that name them.
+-- Limit found_in session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace and seq = any(:numbers::bigint[]);
@@ -72,6 +82,8 @@ select seq from messages where namespace = :namespace and seq = any(:numbers::bi
 
 -- by_ids
 -- Messages by their ids, with their payloads.
+-- Limit found_in session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
 where namespace = :namespace and id = any(:ids::uuid[]);
@@ -82,6 +94,7 @@ select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- set_payloads
 -- What clients have of messages that the same transaction has appended.
+-- Limit seen ids.
 update messages
 set payload = given.payload
 from unnest(:ids::uuid[], :payloads::text[]) as given (id, payload)
@@ -89,6 +102,8 @@ where messages.namespace = :namespace and messages.id = given.id;
 
 -- first_between
 -- The first messages of a session, or of what is between two of them, with their payloads.
+-- Limit session session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
 where namespace = :namespace
@@ -108,6 +123,8 @@ limit :limit;
 
 -- last_between
 -- The same from the end.
+-- Limit session session_id.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
 where namespace = :namespace
@@ -127,10 +144,46 @@ limit :limit;
 
 -- in_session
 -- A message, if it is one of a session's.
+-- Limit session session_id.
 select id from messages where namespace = :namespace and session_id = :session_id and id = :message_id;
+
+-- place
+-- The position of a message in a session.
+-- Limit session session_id.
+select position from messages where namespace = :namespace and session_id = :session_id and id = :message_id;
+
+-- lines_before
+-- Messages of a session before a position, the last first, with the beginnings of texts; those of a moment if one is
+-- given.
+-- Limit session session_id.
+-- Audit message id
+select id, position, role, speaker, left(content, :characters::integer) as text, octet_length(content) as bytes,
+       left(metadata::text, :characters) as metadata, coalesce(octet_length(payload), 0) as payload_bytes, created_at
+from messages
+where namespace = :namespace
+  and session_id = :session_id
+  and position < :position
+  and (:as_of::timestamptz is null or created_at <= :as_of)
+order by position desc
+limit :limit;
+
+-- lines_from
+-- The same from a position on, in order.
+-- Limit session session_id.
+-- Audit message id
+select id, position, role, speaker, left(content, :characters::integer) as text, octet_length(content) as bytes,
+       left(metadata::text, :characters) as metadata, coalesce(octet_length(payload), 0) as payload_bytes, created_at
+from messages
+where namespace = :namespace
+  and session_id = :session_id
+  and position >= :position
+  and (:as_of::timestamptz is null or created_at <= :as_of)
+order by position
+limit :limit;
 
 -- raw_newest
 -- Messages of any session, newest first. A speaker without a name of their own is known by their role.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace
@@ -143,6 +196,7 @@ limit :limit;
 
 -- raw_oldest
 -- The same, oldest first.
+-- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
 where namespace = :namespace
@@ -168,6 +222,7 @@ delete from messages where namespace = :namespace and id = any(:message_ids::uui
 
 -- page_messages
 -- Messages; a user's are those of the user's sessions.
+-- Audit message id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from messages r
 where r.namespace = :namespace
@@ -199,6 +254,7 @@ select 1 as row from messages where namespace = :namespace order by created_at l
 
 -- of_turns
 -- Messages of some turns, the first few of each, with their texts cut.
+-- Audit message id
 select t.number, m.id, m.position, m.role, m.speaker, left(m.content, :most_characters::integer) as text
 from unnest(:session_ids::text[], :firsts::bigint[], :sizes::bigint[]) with ordinality
     as t (session_id, first, size, number)

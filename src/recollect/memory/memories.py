@@ -29,6 +29,7 @@ class _Sql(Queries, file="memories.sql"):
     replaced_by: Query
     newest: Query
     newest_as_of: Query
+    newest_superseded: Query
     keep_version: Query
     expire_versions: Query
     versions: Query
@@ -128,6 +129,8 @@ class StoredMemory:
     pinned: bool = False
     sources: tuple[str, ...] = ()
     """What it was made from, such as `message:ID`."""
+    trust: str | None = None
+    """Where it comes from; None for what the user said."""
 
     @classmethod
     def of(cls, row: Any) -> Self:
@@ -192,7 +195,7 @@ class Filter:
     """Which memories of a scope; None means all. Metadata is JSON text that theirs must contain.
 
     `where` is a JSON path that must hold for it. `as_of` asks for what was in force then, `valid_at` for what is true
-    then in the world.
+    then in the world, `superseded` for what is no longer in force.
     """
 
     categories: tuple[str, ...] | None = None
@@ -204,6 +207,8 @@ class Filter:
     as_of: datetime | None = None
     valid_at: datetime | None = None
     where: str | None = None
+    expires_before: datetime | None = None
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +233,7 @@ class Draft:
     """What its history tells of how it came about."""
     id: UUID | None = None
     """One that brings its id is stored once, even if it was replaced since."""
+    trust: str | None = None
 
 
 class Memories:
@@ -263,9 +269,11 @@ class Memories:
             expires_at=draft.expires_at,
             pinned=draft.pinned,
             sources=list(draft.sources),
+            trust=draft.trust,
         )
         if row is None:
             return None
+        tx.tally.add(scope.user_id, draft.text, draft.metadata)
         await self._record(tx, row["id"], scope, "create", None, draft.text, moment, draft.detail)
         return StoredMemory.of(row)
 
@@ -315,11 +323,12 @@ class Memories:
     ) -> list[StoredMemory]:
         """A page of the memories in force, newest first; None in the scope means anybody."""
         values = asdict(scope) | asdict(chosen) | {"behind_time": None, "behind_id": None, "limit": limit}
+        statement = _Sql.newest_superseded if values.pop("superseded") else _Sql.newest
         if behind is not None:
             values |= {"behind_time": behind.created_at, "behind_id": behind.id}
         if chosen.as_of is None:
             del values["as_of"]
-        rows = await db.all(_Sql.newest if chosen.as_of is None else _Sql.newest_as_of, **values)
+        rows = await db.all(statement if chosen.as_of is None else _Sql.newest_as_of, **values)
         return [StoredMemory.of(row) for row in rows]
 
     async def change(
@@ -345,8 +354,10 @@ class Memories:
             expires_at=new.expires_at,
             pinned=new.pinned,
             sources=list(new.sources),
+            trust=new.trust,
             moment=moment,
         )
+        tx.tally.add(memory.scope.user_id, new.text, new.metadata)
         # Versions expire with their memory, so that only the history tells what the time was before.
         expiry = [each and each.isoformat() for each in (memory.expires_at, new.expires_at)]
         detail = None if expiry[0] == expiry[1] else {"expires_at": expiry}
@@ -409,7 +420,7 @@ class Memories:
         """Everything that happened to a memory, in order."""
         return [
             HistoryEntry(**{**row, "detail": None if row["detail"] is None else json.loads(row["detail"])})
-            for row in await db.all(_Sql.history, memory_id=memory_id, expiry_id=_expiry_id(memory_id))
+            for row in await db.all(_Sql.history, memory_id=memory_id, expiry_id=uuid5(memory_id, EXPIRE))
         ]
 
     async def of_user(self, db: Statements, user_id: str, behind: UUID, limit: int) -> list[UUID]:
@@ -459,7 +470,7 @@ class Memories:
         await tx.all(
             _Sql.record,
             memory_id=memory_id,
-            event_id=_expiry_id(memory_id) if here is None else uuid7(),
+            event_id=uuid5(memory_id, EXPIRE) if here is None else uuid7(),
             event=event,
             old=old,
             new=new,
@@ -472,17 +483,12 @@ class Memories:
         )
 
 
-_KEPT = [each.name for each in fields(StoredMemory) if each.name not in ("id", "superseded_by", "sources")]
+_KEPT = [each.name for each in fields(StoredMemory) if each.name not in ("id", "superseded_by", "sources", "trust")]
 
 
 def past_item(memory_id: UUID | str, number: int) -> str:
     """What passages call a past version."""
     return f"{memory_id}/{number}"
-
-
-def _expiry_id(memory_id: UUID) -> UUID:
-    """The id of the entry that a memory has expired: the same before and after the memory is removed."""
-    return uuid5(memory_id, EXPIRE)
 
 
 def memory_of(past: str) -> str:

@@ -1,30 +1,34 @@
 -- moment
 -- The time of what a transaction does to the memories that it has locked, never before what was done to them already.
+-- Limit memory ids.
 select greatest(clock_timestamp(), max(since)) as moment from memories
 where namespace = :namespace and id = any(:ids::uuid[]);
 
 -- add
 -- One memory, unless one in force has the same identity or origin. In a session it stands behind the others; two
 -- that are stored at the same moment may share a place.
+-- Limit given user_id, agent_id.
+-- Limit session session_id.
 insert into memories (
     namespace, id, text, category, user_id, agent_id, session_id, metadata, identity, origin, position, created_at,
-    since, valid_from, valid_until, key, expires_at, pinned, sources
+    since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 )
 select :namespace, :id::uuid, :text::text, :category::text, :user_id::text, :agent_id::text, :session_id::text,
        :metadata::json, :identity::bytea, :origin::bytea,
        case when :session_id::text is not null then coalesce(max(position) + 1, 0) end,
        coalesce(:at::timestamptz, :moment::timestamptz), :moment::timestamptz, :valid_from::timestamptz,
-       :valid_until::timestamptz, :key::text, :expires_at::timestamptz, :pinned::boolean, :sources::text[]
+       :valid_until::timestamptz, :key::text, :expires_at::timestamptz, :pinned::boolean, :sources::text[], :trust::text
 from memories
 where namespace = :namespace and session_id = :session_id and position is not null
 on conflict do nothing
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-          since, valid_from, valid_until, key, expires_at, pinned, sources;
+          since, valid_from, valid_until, key, expires_at, pinned, sources, trust;
 
 -- same
 -- The memory in force that has one of two digests as its identity, or the other as its origin; the oldest of two.
+-- Limit found user_id, agent_id.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace and superseded_by is null and (identity = :identity or origin = :origin)
   and (expires_at is null or expires_at > now())
@@ -33,36 +37,43 @@ limit 1;
 
 -- take_slot
 -- The place of its key in its scope, which no other memory in force has any more.
+-- Limit memory id.
 update memories set slot = :slot where namespace = :namespace and id = :id;
 
 -- in_slot
 -- The memory in force that has a key in a scope, locked until the transaction ends.
+-- Limit found user_id, agent_id.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace and superseded_by is null and slot = :slot and (expires_at is null or expires_at > now())
 for update;
 
 -- slot_taken
 -- Whether a memory in force has a key in a scope by now.
+-- Limit none: the slot is of a scope that the caller has named.
 select 1 as taken from memories
 where namespace = :namespace and superseded_by is null and slot = :slot and (expires_at is null or expires_at > now());
 
 -- find
 -- Some memories by their ids, superseded ones included.
+-- Limit found user_id, agent_id.
+-- Audit memory id
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace and id = any(:ids::uuid[]) and (expires_at is null or expires_at > now());
 
 -- pinned
 -- Which of some memories are pinned.
+-- Limit memory ids.
 select id from memories where namespace = :namespace and id = any(:ids::uuid[]) and pinned;
 
 -- lock
 -- The same, locked until the transaction ends; in id order, so that two writers never wait for each other.
+-- Limit found user_id, agent_id.
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace and id = any(:ids::uuid[]) and (expires_at is null or expires_at > now())
 order by id
@@ -70,16 +81,20 @@ for update;
 
 -- replaced_by
 -- What a memory took out of force.
+-- Limit found user_id, agent_id.
+-- Audit memory id
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace and superseded_by = :memory_id and (expires_at is null or expires_at > now())
 order by id;
 
 -- newest
 -- Memories in force of a scope that pass some filters, newest first, from behind a place in that order.
+-- Limit given user_id, agent_id.
+-- Audit memory id
 select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
 from memories
 where namespace = :namespace
   and superseded_by is null
@@ -95,23 +110,30 @@ where namespace = :namespace
   and (:until::timestamptz is null or created_at <= :until)
   and (:key::text is null or key = :key)
   and (:pinned::boolean is null or pinned = :pinned)
+  and (:expires_before::timestamptz is null or expires_at <= :expires_before)
   and (:valid_at::timestamptz is null or coalesce(valid_from <= :valid_at, true))
   and (:valid_at::timestamptz is null or coalesce(valid_until > :valid_at, true))
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'memory' and held.item_id = memories.id::text and held.state = 'held'
+  )
 order by created_at desc, id desc
 limit :limit;
 
 -- newest_as_of
 -- The same of a moment in the past: memories that have been in force since then, and past versions of all others.
+-- Limit given user_id, agent_id.
+-- Audit memory id
 select * from (
     select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
     from memories
     where namespace = :namespace and superseded_by is null and since <= :as_of and (expires_at is null or expires_at > now())
     union all
     select memories.id, versions.text, versions.category, memories.user_id, memories.agent_id, memories.session_id,
            versions.metadata, null, memories.created_at, versions.updated_at, memories.position, versions.since,
            versions.valid_from, versions.valid_until, versions.key, versions.expires_at, versions.pinned,
-           memories.sources
+           memories.sources, memories.trust
     from memory_versions versions
     join memories on memories.namespace = :namespace and memories.id = versions.memory_id
         and (memories.expires_at is null or memories.expires_at > now())
@@ -128,17 +150,51 @@ where (:user_id::text is null or user_id = :user_id)
   and (:until::timestamptz is null or created_at <= :until)
   and (:key::text is null or key = :key)
   and (:pinned::boolean is null or pinned = :pinned)
+  and (:expires_before::timestamptz is null or expires_at <= :expires_before)
   and (:valid_at::timestamptz is null or coalesce(valid_from <= :valid_at, true))
   and (:valid_at::timestamptz is null or coalesce(valid_until > :valid_at, true))
 order by created_at desc, id desc
 limit :limit;
 
+-- newest_superseded
+-- The same of memories that others superseded.
+-- Limit given user_id, agent_id.
+-- Audit memory id
+select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust
+from memories
+where namespace = :namespace
+  and superseded_by is not null
+  and (expires_at is null or expires_at > now())
+  and (:user_id::text is null or user_id = :user_id)
+  and (:agent_id::text is null or agent_id = :agent_id)
+  and (:session_id::text is null or session_id = :session_id)
+  and (:behind_time::timestamptz is null or (created_at, id) < (:behind_time, :behind_id::uuid))
+  and (:categories::text[] is null or category = any(:categories))
+  and (:metadata::text is null or metadata::jsonb @> :metadata::text::jsonb)
+  and (:where::text is null or metadata::jsonb @@ :where::text::jsonpath)
+  and (:since::timestamptz is null or created_at >= :since)
+  and (:until::timestamptz is null or created_at <= :until)
+  and (:key::text is null or key = :key)
+  and (:pinned::boolean is null or pinned = :pinned)
+  and (:expires_before::timestamptz is null or expires_at <= :expires_before)
+  and (:valid_at::timestamptz is null or coalesce(valid_from <= :valid_at, true))
+  and (:valid_at::timestamptz is null or coalesce(valid_until > :valid_at, true))
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'memory' and held.item_id = memories.id::text and held.state = 'held'
+  )
+order by created_at desc, id desc
+limit :limit;
+
 -- find_as_of
 -- Some memories as they were at a moment: in force, or superseded by then, with what they said last.
+-- Limit found user_id, agent_id.
+-- Audit memory id
 select distinct on (id) *
 from (
     select id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-       since, valid_from, valid_until, key, expires_at, pinned, sources, null::timestamptz as ended
+       since, valid_from, valid_until, key, expires_at, pinned, sources, trust, null::timestamptz as ended
     from memories
     where namespace = :namespace and id = any(:ids::uuid[]) and since <= :as_of and (expires_at is null or expires_at > now())
       and superseded_by is null
@@ -146,7 +202,7 @@ from (
     select memories.id, versions.text, versions.category, memories.user_id, memories.agent_id, memories.session_id,
            versions.metadata, case when versions.until <= :as_of then versions.superseded_by end, memories.created_at,
            versions.updated_at, memories.position, versions.since, versions.valid_from, versions.valid_until,
-           versions.key, versions.expires_at, versions.pinned, memories.sources, versions.until
+           versions.key, versions.expires_at, versions.pinned, memories.sources, memories.trust, versions.until
     from memory_versions versions
     join memories on memories.namespace = :namespace and memories.id = versions.memory_id
         and (memories.expires_at is null or memories.expires_at > now())
@@ -157,6 +213,7 @@ order by id, since desc, ended desc nulls first;
 
 -- keep_version
 -- What a memory has been until now, as the next of its versions.
+-- Limit memory memory_id.
 insert into memory_versions (
     namespace, memory_id, number, text, category, metadata, valid_from, valid_until, key, expires_at, pinned,
     updated_at, superseded_by, since, until, user_id, agent_id, session_id, position, created_at
@@ -171,22 +228,26 @@ returning number;
 
 -- expire_versions
 -- Past versions expire with their memory.
+-- Limit memory memory_id.
 update memory_versions set expires_at = :expires_at::timestamptz
 where namespace = :namespace and memory_id = :memory_id::uuid
 returning number;
 
 -- versions
 -- The numbers of the past versions of some memories.
+-- Limit memory ids.
 select memory_id, number from memory_versions
 where namespace = :namespace and memory_id = any(:ids::uuid[])
 order by memory_id, number;
 
 -- last_version
 -- The number of the last past version of a memory.
+-- Limit memory memory_id.
 select max(number) as number from memory_versions where namespace = :namespace and memory_id = :memory_id;
 
 -- hold
 -- Locks memories, superseded and expired ones too: no version can be added to them until they are gone.
+-- Limit memory ids.
 select id from memories where namespace = :namespace and id = any(:ids::uuid[]) order by id for update;
 
 -- expired
@@ -199,6 +260,7 @@ for update skip locked;
 
 -- hold_scope
 -- Some memories of a scope, superseded and expired ones included, locked.
+-- Limit given user_id, agent_id.
 select id from memories
 where namespace = :namespace
   and (:user_id::text is null or user_id = :user_id)
@@ -210,28 +272,33 @@ for update;
 
 -- change
 -- A memory as it is to be from now on; without another identity, both digests stay.
+-- Limit memory id.
 update memories
 set text = :text, category = :category, metadata = :metadata, identity = coalesce(:identity::bytea, identity),
     origin = coalesce(:identity::bytea, origin), valid_from = :valid_from, valid_until = :valid_until, key = :key,
-    slot = :slot, expires_at = :expires_at, pinned = :pinned, sources = :sources, updated_at = :moment, since = :moment
+    slot = :slot, expires_at = :expires_at, pinned = :pinned, sources = :sources, trust = :trust,
+    updated_at = :moment, since = :moment
 where namespace = :namespace and id = :id
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-          since, valid_from, valid_until, key, expires_at, pinned, sources;
+          since, valid_from, valid_until, key, expires_at, pinned, sources, trust;
 
 -- supersede
 -- Takes a memory out of force, or with null back into it.
+-- Limit memory id.
 update memories set superseded_by = :successor, since = :moment
 where namespace = :namespace and id = :id
 returning id, text, category, user_id, agent_id, session_id, metadata, superseded_by, created_at, updated_at, position,
-          since, valid_from, valid_until, key, expires_at, pinned, sources;
+          since, valid_from, valid_until, key, expires_at, pinned, sources, trust;
 
 -- remove
 -- Some memories.
+-- Limit memory ids.
 delete from memories where namespace = :namespace and id = any(:ids::uuid[])
 returning id, user_id, agent_id, session_id, greatest(expires_at, since) as ended;
 
 -- record
 -- What happened to a memory, as the next entry of its history.
+-- Limit memory memory_id.
 insert into memory_history (
     namespace, memory_id, number, id, event, old_memory, new_memory, user_id, session_id, detail, at, author, door
 )
@@ -243,12 +310,15 @@ returning number;
 
 -- blank_history
 -- Removes the texts from the histories of some memories.
+-- Limit memory ids.
 update memory_history set old_memory = null, new_memory = null, detail = null
 where namespace = :namespace and memory_id = any(:ids::uuid[]);
 
 -- history
 -- What happened to a memory, in order. As soon as it has expired, its history says so and has no texts, even if it is
 -- still to be removed.
+-- Limit memory memory_id.
+-- Audit memory memory_id
 select id, memory_id, event, old_memory, new_memory, at, detail, author, door
 from (
     select history.number, history.id, history.memory_id, history.event,
@@ -335,6 +405,7 @@ delete from memory_history where namespace = :namespace and memory_id = any(:ids
 
 -- page_memories
 -- Long-term memories, superseded ones included.
+-- Audit memory id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from memories r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
@@ -373,6 +444,7 @@ where namespace = :namespace and superseded_by is null order by created_at desc 
 
 -- page_memory_history
 -- What happened to memories, deleted ones included. Of those whose time is over, it does not tell what they said.
+-- Audit memory memory_id
 select (
            to_jsonb(r) - 'namespace'
            || case when m.id is null then '{}' else '{"old_memory": null, "new_memory": null, "detail": null}'::jsonb end
@@ -403,6 +475,7 @@ left join memory_history stored
 
 -- page_memory_versions
 -- What memories were before.
+-- Audit memory memory_id
 select (to_jsonb(r) - 'namespace')::text as record, r.memory_id, r.number
 from memory_versions r
 where r.namespace = :namespace

@@ -36,8 +36,19 @@ LEFT_OUT = {
     "embedding_models": "the target database chooses its own embedding model",
     "working_state": "a row to lock, made when it is needed",
     "api_keys": "keys are not transferred",
+    "key_grants": "keys are not transferred",
+    "oauth_clients": "clients register with this server",
+    "connections": "they belong to keys, which are not transferred",
+    "connection_tokens": "they belong to keys, which are not transferred",
     "changes": "they tell what happened in this database",
     "change_counters": "they count the changes of this database",
+    "audit_lines": "they tell who used this database",
+    "audit_heads": "they close the chain of lines in this database",
+    "held": "items are screened when they are imported",
+    "masked": "secrets are counted for this database",
+    "activity": "recalls are counted for this database",
+    "jobs": "they were done in this database",
+    "quota_use": "it is counted for this database",
     "usage": "usage belongs to this database",
     "usage_days": "usage belongs to this database",
     "model_turns": "rate-limit state is transient",
@@ -61,6 +72,11 @@ class Records:
                 return
             place = dict(zip(behind, tuple(rows[-1])[1:], strict=True))
 
+    async def one(self, db: Statements, kind: Record, before: object, item_id: str) -> dict[str, Any] | None:
+        """One record that is named by an id alone, which comes next behind `before`; None if it is not there."""
+        row = await db.first(kind.page, user_id=None, limit=1, **{f"after_{column}": before for column in kind.key})
+        return None if row is None or str(row[1]) != item_id else json.loads(row[0])
+
     async def shown(self, db: Statements, kind: Record, ids: Collection[str], most: int) -> dict[str, Any]:
         """Those of some records that exist, by id, as the feed shows them; texts have so many characters at most."""
         return {item_id: content for item_id, (content, _) in (await self.dated(db, kind, ids, most)).items()}
@@ -80,6 +96,10 @@ class Records:
         given = "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]"
         added = {kind.named(dict(row)) for row in await tx.all(kind.restore, records=given)}
         outcomes = dict.fromkeys(added, Outcome.ADDED)
+        # Who imports moves what others said, so it counts for nobody but the key.
+        if tx.tally.counts:
+            new = [record for record in records if kind.named(json.loads(record)) in added]
+            tx.tally.add(None, *new, rows=len(new))
         if len(added) == len(records):
             return outcomes
         for row in await tx.all(kind.compare, records=given):

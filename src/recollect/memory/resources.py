@@ -72,18 +72,18 @@ class Resources:
         """Store a text under its URI, in place of an earlier one."""
         # One id for each user, realm and URI: the primary key keeps them unique.
         resource_id = uuid_of(user_id, realm, uri)
-        return Resource(
-            *await tx.one(
-                _Sql.put,
-                resource_id=resource_id,
-                user_id=user_id,
-                realm=realm,
-                uri=uri,
-                title=title,
-                content=content,
-                metadata=metadata,
-            )
+        row = await tx.one(
+            _Sql.put,
+            resource_id=resource_id,
+            user_id=user_id,
+            realm=realm,
+            uri=uri,
+            title=title,
+            content=content,
+            metadata=metadata,
         )
+        tx.tally.add(user_id, title, content, metadata)
+        return Resource(*row)
 
     async def find(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Resource]:
         """Those of some resources that exist."""

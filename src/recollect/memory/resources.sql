@@ -8,6 +8,7 @@ returning id, uri, title, metadata, created_at, updated_at;
 
 -- find
 -- Some resources without their texts.
+-- Audit resource id
 select id, uri, title, metadata, created_at, updated_at
 from resources
 where namespace = :namespace and id = any(:ids::uuid[]);
@@ -22,6 +23,7 @@ delete from resources where namespace = :namespace and id = any(:ids::uuid[]) re
 
 -- page_resources
 -- Resources.
+-- Audit resource id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from resources r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
@@ -49,6 +51,7 @@ select 1 as row from resources where namespace = :namespace order by id limit :l
 
 -- shown_resources
 -- Some resources as the feed shows them.
+-- Audit resource item_id
 select id::text as item_id,
        jsonb_build_object(
            'text', left(content, :most::integer), 'user_id', user_id, 'uri', uri, 'title', left(title, :most)

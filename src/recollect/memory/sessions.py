@@ -23,6 +23,7 @@ class _Sql(Queries, file="sessions.sql"):
     recent_of_user: Query
     recent: Query
     page: Query
+    listed: Query
     describe: Query
     then: Query
     some_of_user: Query
@@ -66,6 +67,30 @@ class SessionPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """Which sessions to list; None means any. The text is part of a title or of an id, in capitals or not."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """A session to choose from: `said` counts messages that are forgotten, too, and texts are cut."""
+
+    id: str
+    user_id: str
+    agent_id: str | None
+    title: str | None
+    created_at: datetime
+    updated_at: datetime
+    said: int
+    last_role: str | None
+    last_text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewSession:
     """A session to be begun, checked by its caller; metadata is JSON text. Without a time it begins now."""
 
@@ -100,13 +125,17 @@ class Sessions:
         row = await tx.first(
             _Sql.create, session_id=session_id, user_id=user_id, title=title, metadata=metadata, agent_id=agent_id
         )
-        return None if row is None else Session(*row)
+        if row is None:
+            return None
+        tx.tally.add(user_id, title, metadata)
+        return Session(*row)
 
     async def describe(
         self, tx: Transaction, session_id: str, title: str | None, metadata: str | None, agent_id: str | None
     ) -> Session:
         """Set what a session that is locked says of itself, all of it."""
         row = await tx.one(_Sql.describe, session_id=session_id, title=title, metadata=metadata, agent_id=agent_id)
+        tx.tally.add(row["user_id"], title, metadata)
         return Session(*row)
 
     async def open(self, tx: Transaction, owners: Mapping[str, str], realms: Mapping[str, str] | None = None) -> None:
@@ -180,6 +209,23 @@ class Sessions:
         at, last_id = behind or (None, None)
         rows = await db.all(_Sql.page, user_id=user_id, agent_id=agent_id, limit=limit, behind_at=at, behind_id=last_id)
         return [Session(*row) for row in rows]
+
+    async def listed(
+        self, db: Statements, wanted: SessionFilter, limit: int, behind: SessionPlace | None, characters: int
+    ) -> list[ListedSession]:
+        """Sessions to choose from, the last active first, with the beginnings of texts."""
+        at, last_id = behind or (None, None)
+        rows = await db.all(
+            _Sql.listed,
+            user_id=wanted.user_id,
+            agent_id=wanted.agent_id,
+            text=wanted.text,
+            limit=limit,
+            behind_at=at,
+            behind_id=last_id,
+            characters=characters,
+        )
+        return [ListedSession(*row) for row in rows]
 
     async def some_of_user(self, db: Statements, user_id: str, limit: int | None) -> list[str]:
         """The ids of some sessions of a user, or of all."""

@@ -1,5 +1,7 @@
 -- create
 -- A new session with an owner; an existing one is left as it is.
+-- Limit given user_id, agent_id.
+-- Audit session id
 insert into sessions (namespace, id, user_id, title, metadata, agent_id)
 values (:namespace, :session_id, :user_id, :title, :metadata::text::jsonb, :agent_id)
 on conflict (namespace, id) do nothing
@@ -7,6 +9,7 @@ returning id, user_id, title, metadata, created_at, updated_at, agent_id;
 
 -- open
 -- Sessions that a first message opens, in id order so that two writers never wait for each other.
+-- Limit given owners.
 insert into sessions (namespace, id, user_id, realm)
 select :namespace, opened.id, opened.user_id, opened.realm
 from unnest(:ids::text[], :owners::text[], :realms::text[]) as opened (id, user_id, realm)
@@ -36,6 +39,7 @@ where sessions.namespace = :namespace and sessions.id = active.id;
 
 -- owners_of
 -- Whose some sessions are.
+-- Limit session session_ids.
 select id, user_id, realm from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
 -- next_positions
@@ -44,17 +48,22 @@ select id, next_position from sessions where namespace = :namespace and id = any
 
 -- lock
 -- Whose some sessions are, and locks them in id order.
+-- Limit session session_ids.
 select id, user_id, realm from sessions
 where namespace = :namespace and id = any(:session_ids::text[]) order by id for update;
 
 -- find
 -- One session.
+-- Limit session session_id.
+-- Audit session id
 select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace and id = :session_id;
 
 -- recent_of_user
 -- A user's sessions, the last active first.
+-- Limit given user_id.
+-- Audit session id
 select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace and user_id = :user_id
@@ -63,6 +72,8 @@ limit :limit;
 
 -- recent
 -- The last active sessions whose ids are UUIDs, or those after one of them in that order.
+-- Limit given user_id.
+-- Audit session id
 select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace
@@ -76,6 +87,8 @@ limit :limit;
 
 -- page
 -- Sessions of a user, of an agent or of all, the last active first, behind a place in that order.
+-- Limit given user_id, agent_id.
+-- Audit session id
 select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions
 where namespace = :namespace
@@ -89,8 +102,42 @@ where namespace = :namespace
 order by updated_at desc, id
 limit :limit;
 
+-- listed
+-- Sessions to choose from, the last active first, behind a place in that order: those of a user, of an agent, or with a
+-- text in the title or the id; each with how much was said in it, and the beginning of what was said last.
+-- Limit given user_id, agent_id.
+-- Audit session id
+select chosen.id, chosen.user_id, chosen.agent_id, left(chosen.title, :characters::integer) as title,
+       chosen.created_at, chosen.updated_at, chosen.next_position, last.role, last.beginning
+from (
+    select id, user_id, agent_id, title, created_at, updated_at, next_position
+    from sessions
+    where namespace = :namespace
+      and (:user_id::text is null or user_id = :user_id)
+      and (:agent_id::text is null or agent_id = :agent_id)
+      and (:text::text is null or strpos(lower(title), lower(:text)) > 0 or strpos(lower(id), lower(:text)) > 0)
+      and (
+          :behind_at::timestamptz is null
+          or updated_at < :behind_at
+          or (updated_at = :behind_at and id > :behind_id::text)
+      )
+    order by updated_at desc, id
+    limit :limit
+) as chosen
+left join lateral (
+    select messages.role, left(messages.content, :characters) as beginning
+    from messages
+    where messages.namespace = :namespace and messages.session_id = chosen.id
+    order by messages.position desc
+    limit 1
+) as last on true
+order by chosen.updated_at desc, chosen.id;
+
 -- describe
 -- A session's title and metadata anew. The time never goes backwards inside a session.
+-- Limit session session_id.
+-- Limit given -, agent_id.
+-- Audit session id
 update sessions
 set title = :title, metadata = :metadata::text::jsonb, agent_id = :agent_id,
     updated_at = greatest(updated_at, now())
@@ -100,6 +147,8 @@ returning id, user_id, title, metadata, created_at, updated_at, agent_id;
 -- then
 -- Sessions at a moment, the last active first, or those after one of them in that order: one of an id, those of a user,
 -- or only those whose ids are UUIDs. A session was there if it had begun or something had been said in it.
+-- Limit given user_id.
+-- Audit session id
 with known as (
     select sessions.id, sessions.user_id, sessions.title, sessions.metadata,
            case when sessions.created_at <= :as_of::timestamptz then sessions.created_at else said.first end
@@ -138,6 +187,7 @@ delete from sessions where namespace = :namespace and id = any(:session_ids::tex
 
 -- page_sessions
 -- Sessions, with their windows.
+-- Audit session id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from sessions r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)

@@ -183,6 +183,7 @@ class StoreFiles:
             author=here.author,
             door=here.door,
         )
+        tx.tally.add(user_id, path, content)
         at: datetime = row["created_at"]
         return at
 

@@ -19,6 +19,7 @@ where namespace = :namespace and id = :id;
 
 -- find
 -- One file of a store.
+-- Audit file id
 select id, store_id, user_id, path, content, octet_length(content) as size, sha256, version_id, created_at, updated_at
 from store_files
 where namespace = :namespace and store_id = :store_id and id = :id;
@@ -67,6 +68,7 @@ limit :limit;
 
 -- at_paths
 -- The files at some paths; only where they are asked for with their contents.
+-- Audit file id
 select id, store_id, user_id, path, case when :with_content::boolean then content end as content,
        octet_length(content) as size, sha256, version_id, created_at, updated_at
 from store_files
@@ -112,6 +114,7 @@ where v.namespace = :namespace and v.store_id = any(:store_ids::uuid[])
 
 -- version
 -- One version of a file in a store.
+-- Audit file file_id
 select id, store_id, file_id, operation, path, content, octet_length(content) as size, sha256, author, created_at,
        redacted_at, redacted_by
 from store_versions
@@ -119,6 +122,7 @@ where namespace = :namespace and store_id = :store_id and id = :id;
 
 -- newest_versions
 -- Versions from behind a place in the list, newest first; only where they are asked for with their contents.
+-- Audit file file_id
 select id, store_id, file_id, operation, path, case when :with_content::boolean then content end as content,
        octet_length(content) as size, sha256, author, created_at, redacted_at, redacted_by
 from store_versions
@@ -134,6 +138,7 @@ limit :limit;
 
 -- redact
 -- A version that says no more what the file was.
+-- Role admin: its content is gone for good.
 update store_versions
 set path = null, content = null, sha256 = null, redacted_at = now(), redacted_by = :author
 where namespace = :namespace and store_id = :store_id and id = :id and redacted_at is null
@@ -141,6 +146,7 @@ returning id;
 
 -- page_store_files
 -- Files.
+-- Audit file id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from store_files r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
@@ -169,6 +175,7 @@ select 1 as row from store_files where namespace = :namespace order by id limit 
 
 -- shown_store_files
 -- Some files as the feed shows them.
+-- Audit file item_id
 select id::text as item_id,
        jsonb_build_object('text', left(content, :most::integer), 'user_id', user_id, 'path', path, 'store', store_id)
            as content, updated_at as at
@@ -177,6 +184,7 @@ where namespace = :namespace and id = any(:ids::text[]::uuid[]);
 
 -- page_store_versions
 -- Versions of files.
+-- Audit file_version id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from store_versions r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)

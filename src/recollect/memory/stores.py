@@ -95,7 +95,10 @@ class Stores:
             user_id=user_id,
             slot=slot,
         )
-        return None if row is None else Store(*row)
+        if row is None:
+            return None
+        tx.tally.add(user_id, name, description, metadata)
+        return Store(*row)
 
     async def first_of_name(self, db: Statements, name: str, user_id: str | None) -> Store | None:
         """The oldest store of a name that is a user's, or nobody's, and takes changes."""
@@ -118,7 +121,9 @@ class Stores:
 
     async def change(self, tx: Transaction, store_id: UUID, name: str, description: str, metadata: str) -> Store:
         """Set the name, description and metadata of a store, which is locked."""
-        return Store(*await tx.one(_Sql.change, id=store_id, name=name, description=description, metadata=metadata))
+        store = Store(*await tx.one(_Sql.change, id=store_id, name=name, description=description, metadata=metadata))
+        tx.tally.add(store.user_id, name, description, metadata)
+        return store
 
     async def archive(self, tx: Transaction, store_id: UUID) -> Store | None:
         """Archive a store; None if it is archived already."""

@@ -7,6 +7,7 @@ returning id, name, description, metadata, user_id, created_at, updated_at, arch
 
 -- find
 -- One store.
+-- Audit store id
 select id, name, description, metadata, user_id, created_at, updated_at, archived_at
 from memory_stores
 where namespace = :namespace and id = :id;
@@ -24,6 +25,7 @@ select id from memory_stores where namespace = :namespace and id = any(:ids::uui
 
 -- first_of_name
 -- The oldest store of a name and a user, or of nobody, that is not archived.
+-- Audit store id
 select id, name, description, metadata, user_id, created_at, updated_at, archived_at
 from memory_stores
 where namespace = :namespace and name = :name and user_id is not distinct from :user_id::text and archived_at is null
@@ -47,6 +49,7 @@ returning id, name, description, metadata, user_id, created_at, updated_at, arch
 
 -- newest
 -- Stores from behind a place in the list, newest first.
+-- Audit store id
 select id, name, description, metadata, user_id, created_at, updated_at, archived_at
 from memory_stores
 where namespace = :namespace
@@ -72,6 +75,7 @@ delete from memory_stores where namespace = :namespace and id = any(:ids::uuid[]
 
 -- page_memory_stores
 -- Stores.
+-- Audit store id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from memory_stores r
 where r.namespace = :namespace and (:user_id::text is null or r.user_id = :user_id)
@@ -99,6 +103,7 @@ select 1 as row from memory_stores where namespace = :namespace order by id limi
 
 -- shown_memory_stores
 -- Some stores as the feed shows them.
+-- Audit store item_id
 select id::text as item_id,
        jsonb_build_object('text', left(name, :most::integer), 'user_id', user_id, 'archived', archived_at is not null)
            as content, created_at as at

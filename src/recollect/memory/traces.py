@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from recollect import checks
 from recollect.storage.database import Statements
 from recollect.storage.sql import Queries, Query
 
@@ -15,6 +16,7 @@ class _Sql(Queries, file="traces.sql"):
     changes: Query
     firsts: Query
     turns: Query
+    metadata: Query
 
 
 class Version(NamedTuple):
@@ -77,6 +79,11 @@ class Traces:
         """Who stored some items that are no messages; of imported ones, that is not known."""
         rows = await db.all(_Sql.firsts, kind=kind, item_ids=list(item_ids))
         return {row["item_id"]: By(row["author"], row["door"]) for row in rows if row["event"] != "import"}
+
+    async def metadata(self, db: Statements, kind: str, item_id: str) -> dict[str, Any]:
+        """The metadata that recall shows of an item; empty if it has none, or is not to be found."""
+        row = await db.first(_Sql.metadata, kind=kind, item_id=item_id)
+        return checks.as_object(row["metadata"] if row else None) or {}
 
     async def turns(self, db: Statements, places: Sequence[tuple[str, int]]) -> list[list[Trace]]:
         """What brought some messages, each given by its session and position."""

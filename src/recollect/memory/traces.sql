@@ -1,5 +1,6 @@
 -- versions
 -- The last past versions of a memory, the newest first.
+-- Audit memory memory_id
 select text, category, metadata, valid_from, valid_until, key, expires_at, pinned, until
 from memory_versions
 where namespace = :namespace and memory_id = :memory_id
@@ -41,3 +42,9 @@ join changes
     and (changes.detail ->> 'first')::bigint <= places.position
     and (changes.detail ->> 'first')::bigint + (changes.detail ->> 'count')::bigint > places.position
 order by places.number, changes.number;
+
+-- metadata
+-- The metadata of an item, as its passages have it.
+select metadata from passages
+where namespace = :namespace and kind = :kind and item_id = :item_id and part = 0
+limit 1;

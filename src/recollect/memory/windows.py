@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
 from recollect.checks import Json
-from recollect.language.tokens import estimate_tokens
+from recollect.language.tokens import estimate_tokens, estimate_tokens_of_all
 from recollect.steps import in_steps
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
@@ -27,6 +27,8 @@ class _Sql(Queries, file="windows.sql"):
     start: Query
     read: Query
     read_then: Query
+    outline: Query
+    past_summaries: Query
     lock: Query
     part: Query
     summarise: Query
@@ -93,6 +95,37 @@ class Window(NamedTuple):
     messages: list[WindowMessage]
 
 
+class OutlinedMessage(NamedTuple):
+    """A message of a window with the beginning of its text; a summary has no position, and neither has any in Redis."""
+
+    id: UUID
+    position: int | None
+    role: str
+    text: str
+    tokens: int
+    at: datetime
+    compacted: bool
+    pinned: bool
+
+
+class Outline(NamedTuple):
+    """What a session sets, and its window with beginnings of texts; the oldest messages of a large one are left out."""
+
+    config: WindowConfig
+    messages: list[OutlinedMessage]
+    is_whole: bool
+
+
+class PastSummary(NamedTuple):
+    """What stood, or stands, for all messages before a position."""
+
+    id: UUID
+    until: int
+    text: str
+    metadata: Json
+    at: datetime
+
+
 def is_pinned(role: str, metadata: object, *, is_first: bool) -> bool:
     """Whether a summary never takes the place of a message: what the system said first, or asked to keep."""
     return role == SYSTEM and (is_first or (isinstance(metadata, dict) and metadata.get("pinned") is True))
@@ -103,7 +136,7 @@ class Windows:
 
     async def configure(self, tx: Transaction, session_id: str, owner_if_new: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""
-        await tx.all(
+        row = await tx.one(
             _Sql.configure,
             session_id=session_id,
             user_id=owner_if_new,
@@ -111,6 +144,7 @@ class Windows:
             max_messages=config.max_messages,
             max_tokens=config.max_tokens,
         )
+        tx.tally.add(row["user_id"])
 
     async def read(
         self,
@@ -136,6 +170,43 @@ class Windows:
             WindowConfig(session["window_strategy"], session["window_max_messages"], session["window_max_tokens"]),
             messages,
         )
+
+    async def outline(
+        self, db: Statements, session_id: str, strategy: Strategy, max_messages: int, shown: int, characters: int
+    ) -> Outline:
+        """A window for people, so many of its last messages at most; strategy and number are defaults."""
+        rows = await db.all(
+            _Sql.outline,
+            session_id=session_id,
+            strategy=strategy,
+            limit=max_messages,
+            shown=shown,
+            characters=characters,
+        )
+        if not rows:
+            return Outline(WindowConfig(), [], is_whole=True)
+        session, *found = rows
+        pinned, summaries, last = ([row for row in found if row["place"] == place] for place in (1, _SUMMARY_PLACE, 3))
+        messages = [
+            OutlinedMessage(
+                row["id"],
+                row["position"],
+                row["role"],
+                row["text"],
+                estimate_tokens_of_all(row["text"], row["bytes"]),
+                row["created_at"],
+                compacted=row["place"] == _SUMMARY_PLACE,
+                pinned=row["place"] == 1,
+            )
+            for row in [*pinned, *summaries, *last[-shown:]]
+        ]
+        config = WindowConfig(session["window_strategy"], session["window_max_messages"], session["window_max_tokens"])
+        return Outline(config, messages[-(session["most"] or len(messages)) :], is_whole=len(last) <= shown)
+
+    async def past_summaries(self, db: Statements, session_id: str, limit: int, characters: int) -> list[PastSummary]:
+        """The summaries of a session, the last first, with so many characters of each at most."""
+        rows = await db.all(_Sql.past_summaries, session_id=session_id, limit=limit, characters=characters)
+        return [PastSummary(*row) for row in rows]
 
     async def replace(
         self, tx: Transaction, session_id: str, part: Sequence[WindowMessage], summary: WindowMessage

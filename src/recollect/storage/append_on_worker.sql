@@ -13,7 +13,7 @@ drop function if exists append_messages_on_worker(
     timestamptz[], integer[], integer[], text[], bigint[], integer[], text[]
 );
 
--- append_messages of migration 26 on a cluster, outside a transaction: it runs whole on the worker of its namespace and
+-- append_messages of migration 46 on a cluster, outside a transaction: it runs whole on the worker of its namespace and
 -- writes to the shards there by their names. Through the distributed tables, Citus would plan each statement for the whole
 -- cluster, and copy rows that come from arrays to a file first, which took twice as long. Everything after the sessions
 -- is one statement, since one that names a shard is planned at each call.

@@ -12,6 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from recollect import origin
 from recollect.errors import Misconfigured, Unavailable
 from recollect.storage.sql import Queries, Query
 
@@ -85,11 +86,15 @@ class Buffers:
 
     async def append(self, namespace: str, name: str, items: Sequence[Item]) -> None:
         """Add items at the end, next to each other."""
+        origin.require_no_limits()
+        origin.require("write", namespace)
         with _translated():
             await self._append(keys=[_items(namespace, name)], args=[item_id + text for item_id, text in items])
 
     async def last(self, namespace: str, name: str, limit: int | None) -> list[Item]:
         """The last items, or all of them, oldest first."""
+        origin.require_no_limits()
+        origin.require("read", namespace)
         with _translated():
             first = 0 if limit is None else -limit
             found = cast(list[str], await self._redis.zrange(_items(namespace, name), first, -1))
@@ -99,32 +104,44 @@ class Buffers:
         self, namespace: str, name: str, ids: Sequence[str], item: Item, kept: Sequence[Item] = ()
     ) -> bool:
         """Put one item in the place of the first ones but those kept, if they still are the first; whether it was."""
+        origin.require_no_limits()
+        origin.require("write", namespace)
         args: list[str | int] = [len(ids), ids[0], ids[-1], *map("".join, (item, *kept))]
         with _translated():
             return bool(await self._replace(keys=[_items(namespace, name)], args=args))
 
     async def note(self, namespace: str, name: str) -> str | None:
         """What was written about a buffer."""
+        origin.require_no_limits()
+        origin.require("read", namespace)
         with _translated():
             return cast(str | None, await self._redis.get(_note(namespace, name)))
 
     async def write_note(self, namespace: str, name: str, text: str) -> None:
         """Write about a buffer, over what was written before."""
+        origin.require_no_limits()
+        origin.require("write", namespace)
         with _translated():
             await self._redis.set(_note(namespace, name), text)
 
     async def remove(self, namespace: str, name: str) -> bool:
         """Delete a buffer and its note; False if there was neither. The server frees large ones in the background."""
+        origin.require_no_limits()
+        origin.require("admin", namespace)
         with _translated():
             return bool(await self._redis.unlink(_items(namespace, name), _note(namespace, name)))
 
     async def exists(self, namespace: str, name: str) -> bool:
         """Whether there is a buffer of this name, or a note about one."""
+        origin.require_no_limits()
+        origin.require("read", namespace)
         with _translated():
             return bool(await self._redis.exists(_items(namespace, name), _note(namespace, name)))
 
     async def names(self, namespace: str) -> set[str]:
         """Every buffer of a namespace. Redis is asked step by step, and serves others in between."""
+        origin.require_no_limits()
+        origin.require("read", namespace)
         start = _prefix(namespace, "")[:-1]
         with _translated():
             # No character of a namespace has a meaning in a pattern.

@@ -18,8 +18,8 @@ SHARDS = 32
 # The others are kept where it is, so that all rows of a namespace are on one worker.
 FIRST = "sessions"
 
-# Stays on the coordinator, where a key can be looked up and made whichever worker is away.
-ON_COORDINATOR = "api_keys"
+# Stay on the coordinator, where keys and tokens can be looked up and made whichever worker is away.
+ON_COORDINATOR = frozenset({"api_keys", "key_grants", "connections", "connection_tokens"})
 
 # Each worker counts in a range of its own: its number, and so many bits.
 RANGE_BITS = 48
@@ -178,7 +178,7 @@ async def inspect(database: Database) -> Cluster | None:
         undistributed.append(FUNCTION)
     unreachable = {worker: "it is disabled" for worker, active in workers.items() if not active}
     unreachable |= {f"{row['nodename']}:{row['nodeport']}": row["result"] for row in answers if not row["success"]}
-    leftovers = [name for name in ours if name != ON_COORDINATOR and tables.get(name)]
+    leftovers = [name for name in ours if name not in ON_COORDINATOR and tables.get(name)]
     return Cluster(list(workers), unreachable, shards, undistributed, unset, leftovers)
 
 
@@ -289,7 +289,7 @@ async def _distribute(database: Database, shards: int, on_table: Callable[[str],
     await _install_function(database)
     # What was moved is still on the coordinator, where nothing that is forgotten later would be found.
     for table in reversed(tables):
-        if table.name != ON_COORDINATOR:
+        if table.name not in ON_COORDINATOR:
             async with database.unscoped() as connection:
                 query = "select truncate_local_data_after_distributing_table($1::text::regclass)"
                 await connection.execute(query, table.quoted, timeout=MIGRATION_SECONDS)
@@ -311,7 +311,7 @@ async def _install_function(database: Database) -> None:
 
 
 def _statement(table: Table, shards: int) -> tuple[Any, ...]:
-    if table.name == ON_COORDINATOR:
+    if table.name in ON_COORDINATOR:
         return "select citus_add_local_table_to_metadata($1::text::regclass)", table.quoted
     if table.name == FIRST:
         query = "select create_distributed_table($1::text::regclass, 'namespace', shard_count => $2::integer)"

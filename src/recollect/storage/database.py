@@ -2,15 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, Self, cast
 
 import asyncpg
 
-from recollect import checks, tasks
+from recollect import checks, origin, tasks
 from recollect.errors import Misconfigured, Unavailable
+from recollect.origin import Limits
 from recollect.storage.failures import translated
+from recollect.storage.limits import limited
+from recollect.storage.limits.meter import Meter, Tally
 from recollect.storage.sql import Query
 
 Pooling = Literal["session", "transaction"]
@@ -35,7 +38,13 @@ MAX_NEAR = 1000
 
 _SESSION_SETTINGS = f"""
 select set_config('recollect.namespace', $1, false), set_config('plan_cache_mode', $2, false),
-       set_config('hnsw.ef_search', '{NEAR}', false)
+       set_config('hnsw.ef_search', '{NEAR}', false),
+       set_config('recollect.only_user', $3, false), set_config('recollect.only_agent', $4, false)
+"""
+
+# Citus passes only SET on to its workers. SET takes no parameters, so the server quotes the values.
+_LOCAL_LIMITS = """
+select format('set local recollect.only_user = %L', $1::text), format('set local recollect.only_agent = %L', $2::text)
 """
 
 # One moment for all statements; and what a value looks like as text must not depend on settings of the server.
@@ -51,6 +60,7 @@ class Connection(asyncpg.Connection):
 
     namespace: str | None = None
     is_for_search = False
+    limits: Limits | None = None
 
     def get_reset_query(self) -> str:
         """Nothing to reset on release: open transactions are rolled back anyway, and the namespace must stay."""
@@ -65,7 +75,7 @@ class Connection(asyncpg.Connection):
 
 
 class Statements:
-    """Runs named statements for one namespace, which is always the first parameter."""
+    """Runs named statements for one namespace, which is always the first parameter, as the caller may."""
 
     __slots__ = ("_connection", "namespace", "on_worker")
 
@@ -76,14 +86,36 @@ class Statements:
         self.on_worker = on_worker
 
     async def all(self, query: Query, /, **values: object) -> list[asyncpg.Record]:
-        """Every row."""
-        with translated(query.name):
-            return await self._connection.fetch(query.text, self.namespace, *query.values(values))
+        """Every row that the caller may see."""
+        origin.require(query.role, self.namespace)
+        if (limits := origin.current().limits) is not None:
+            rows = list(await limited.run(query, values, limits, self._fetch))
+        else:
+            rows = await self._fetch(query, values)
+        self._audit(query, values, rows)
+        return rows
 
     async def first(self, query: Query, /, **values: object) -> asyncpg.Record | None:
-        """The first row, or none."""
+        """The first row that the caller may see, or none."""
+        if origin.current().limits is not None:
+            return next(iter(await self.all(query, **values)), None)
+        origin.require(query.role, self.namespace)
         with translated(query.name):
-            return await self._connection.fetchrow(query.text, self.namespace, *query.values(values))
+            row = await self._connection.fetchrow(query.text, self.namespace, *query.values(values))
+        self._audit(query, values, [] if row is None else [row])
+        return row
+
+    def _audit(self, query: Query, values: Mapping[str, object], rows: Sequence[asyncpg.Record]) -> None:
+        """Note the items that a statement shows or changes."""
+        if query.audit is None or (touched := origin.current().touched) is None:
+            return
+        event, kind, name = query.audit
+        is_given = name in query.parameters
+        touched.note(self.namespace, event, kind, limited.listed(values[name]) if is_given else [r[name] for r in rows])
+
+    async def _fetch(self, query: Query, values: Mapping[str, object]) -> list[asyncpg.Record]:
+        with translated(query.name):
+            return await self._connection.fetch(query.text, self.namespace, *query.values(values))
 
     async def one(self, query: Query, /, **values: object) -> asyncpg.Record:
         """The row that a statement always returns."""
@@ -94,9 +126,13 @@ class Statements:
 
 
 class Transaction(Statements):
-    """Statements that commit together or not at all."""
+    """Statements that commit together or not at all. Capabilities add what they store to its tally."""
 
-    __slots__ = ()
+    __slots__ = ("tally",)
+
+    def __init__(self, connection: Connection, namespace: str, meter: Meter) -> None:
+        super().__init__(connection, namespace)
+        self.tally = Tally(meter, namespace)
 
 
 class Replica(Protocol):
@@ -120,6 +156,7 @@ class Database:
         self.replica: Replica | None = None
         # Whether Citus has the tables on several workers; whoever opens the database finds out.
         self.distributed = False
+        self.meter = Meter()
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
 
@@ -175,8 +212,9 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, namespace: str) -> AsyncIterator[Transaction]:
-        """Statements of one namespace that commit together when the block ends without an error."""
+        """Statements of one namespace that commit together when the block ends without an error; for writing."""
         checks.namespace(namespace)
+        origin.require("write", namespace)
         async with self._transaction(namespace) as transaction:
             yield transaction
 
@@ -202,7 +240,13 @@ class Database:
                         await connection.execute(settings)
                     else:
                         await connection.execute(f"begin; {settings}")
-                yield Transaction(connection, namespace)
+                    if self._sets_namespace_each_time and (limits := origin.current().limits) is not None:
+                        for setting in await connection.fetchrow(_LOCAL_LIMITS, *_only(limits)) or ():
+                            await connection.execute(setting)
+                transaction = Transaction(connection, namespace, self.meter)
+                yield transaction
+                if transaction.tally:
+                    await transaction.tally.charge(transaction.all)
             except BaseException as problem:
                 try:
                     with translated("rollback"):
@@ -222,11 +266,11 @@ class Database:
     @asynccontextmanager
     async def reading(self, namespace: str) -> AsyncIterator[Statements]:
         """Statements that each stand alone: one round trip where the connection is ours, a transaction otherwise."""
+        checks.namespace(namespace)
         if self._sets_namespace_each_time:
-            async with self.transaction(namespace) as transaction:
+            async with self._transaction(namespace) as transaction:
                 yield transaction
             return
-        checks.namespace(namespace)
         async with self._connection() as connection:
             await _set_session(connection, namespace)
             yield Statements(connection, namespace)
@@ -282,6 +326,7 @@ class Database:
 
         A migration that changes rows must lift `force row level security` from their table while it does.
         """
+        origin.require_no_limits()
         async with self._connection() as connection:
             with translated("server"):
                 async with connection.transaction():
@@ -290,6 +335,7 @@ class Database:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[Connection]:
         """A connection outside any transaction: for statements that must not be in one, such as concurrent indexing."""
+        origin.require_no_limits()
         async with self._connection() as connection:
             with translated("server"):
                 yield connection
@@ -324,13 +370,20 @@ async def _set_session(connection: Connection, namespace: str | None, *, is_for_
     """Set what is not set yet, for as long as the connection lives; without a namespace, leave that as it is."""
     own: Connection = cast(Any, connection)._con  # ours, behind the pool's proxy
     namespace = own.namespace if namespace is None else namespace
-    if own.namespace == namespace and own.is_for_search == is_for_search:
+    limits = origin.current().limits
+    if own.namespace == namespace and own.is_for_search == is_for_search and own.limits == limits:
         return
     # Forgotten first: a caller that is cancelled in between cannot know what the server has set.
     own.namespace = None
     with translated("set namespace"):
-        await connection.execute(_SESSION_SETTINGS, namespace or "", "force_custom_plan" if is_for_search else "auto")
-    own.namespace, own.is_for_search = namespace, is_for_search
+        plans = "force_custom_plan" if is_for_search else "auto"
+        await connection.execute(_SESSION_SETTINGS, namespace or "", plans, *_only(limits))
+    own.namespace, own.is_for_search, own.limits = namespace, is_for_search, limits
+
+
+def _only(limits: Limits | None) -> tuple[str, str]:
+    """The user and agent to whose rows the policies limit a connection; empty if it is not limited."""
+    return ("", "") if limits is None else (limits.user or "", limits.agent or "")
 
 
 async def set_local_namespace(connection: Connection, namespace: str) -> None:

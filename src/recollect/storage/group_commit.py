@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from recollect import tasks
+from recollect import origin, tasks
 from recollect.errors import Conflict, Invalid, LimitReached, RecollectError, Unavailable
 
 Item = TypeVar("Item")
@@ -53,6 +53,8 @@ class GroupCommit(Generic[Item, Result]):
 
     async def submit(self, namespace: str, item: Item, size: int) -> Result:
         """Write one item of about `size` bytes; returns after the commit that holds it."""
+        origin.require("write", namespace)
+        origin.require_no_limits()  # what is written below is written without any
         if self._closed:
             raise Unavailable("The engine is closed: open a new one")
         waiting: _Waiting[Item, Result] = _Waiting(item, size, asyncio.get_running_loop().create_future())
@@ -60,7 +62,8 @@ class GroupCommit(Generic[Item, Result]):
         queue.waiting.append(waiting)
         if queue.drains < CONCURRENT_BATCHES:
             queue.drains += 1
-            drain = asyncio.create_task(self._drain(namespace, queue))  # noqa: TID251  # close ends it
+            with origin.own_work():  # it writes what others bring, too
+                drain = asyncio.create_task(self._drain(namespace, queue))  # noqa: TID251  # close ends it
             self._drains.add(drain)
             drain.add_done_callback(self._drains.discard)
         return await waiting.answer

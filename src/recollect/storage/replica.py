@@ -7,6 +7,7 @@ import time
 import asyncpg
 
 from recollect.errors import Misconfigured, RecollectError, Unavailable
+from recollect.origin import own_work
 from recollect.storage.database import Database
 
 # How long a search may wait for the standby to catch up, in all, before the primary answers it.
@@ -57,6 +58,10 @@ class Standby:
         """The standby, if it has everything that is committed now; None if the primary must answer."""
         if time.monotonic() < self._away_until:
             return None
+        with own_work():
+            return await self._up_to_date()
+
+    async def _up_to_date(self) -> Database | None:
         async with self._primary.alone() as connection:
             position = await connection.fetchval(_POSITION)
         try:

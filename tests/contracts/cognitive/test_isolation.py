@@ -1,4 +1,4 @@
-"""What one namespace stores is nowhere to be seen in another, through any tool or resource."""
+"""Through every tool and resource: what one namespace stores is nowhere to be seen in another, and roles hold."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,8 +15,10 @@ from mcp.types import TextResourceContents
 from recollect.doors.mcp import resources, toolsets
 from recollect.doors.mcp.server import RecollectServer
 from recollect.engine import Engine
+from recollect.origin import ROLES, Limits, Role
 from recollect.settings import Settings
 from tests.rest_servers import listening
+from tests.stored_rows import stored_rows
 
 WORD = "zanzibar"
 RESOURCES = (
@@ -95,6 +97,8 @@ async def test_nothing_of_one_namespace_is_seen_from_another(engine: Engine, oth
 async def test_two_keys_of_one_server_see_nothing_of_each_other(engine: Engine, namespace: str) -> None:
     theirs = await engine.access.create_key(f"{namespace}-one")
     others = await engine.access.create_key(f"{namespace}-two")
+    # A grant opens what is asked of a namespace by its name, and nothing else.
+    await engine.grants.grant(f"{namespace}-one", f"{namespace}-two", others.id)
     async with (
         listening(engine) as url,
         with_key(url, theirs.secret) as owner,
@@ -119,6 +123,140 @@ def test_the_matrix_asks_every_tool_and_resource() -> None:
     assert {memory.uri for memory in (*resources.RESOURCES, resources.CHANGES)} <= {
         uri.partition("?")[0] for uri in RESOURCES
     }
+
+
+def calls_of_each_role(ids: dict[str, Any]) -> list[tuple[Role, str, dict[str, Any]]]:
+    """One call of every tool, with the role it needs. Those that a writer may make can be made in this order."""
+    conversation = {"conversation_id": ids["conversation"]}
+    documents = [{"id": ids["insight"], "content": WORD}]
+    observed = {"entityName": "z", "contents": ["more"]}
+    relation = {"from": WORD, "to": f"{WORD} too", "relationType": "NEAR"}
+    return [
+        ("read", "ping", {}),
+        ("read", "recall", {"query": WORD}),
+        ("read", "hybrid_search", {"query_text": WORD}),
+        ("read", "get_conversation", conversation),
+        ("read", "fetch_chat_history", conversation),
+        ("read", "list_conversations", {"user_id": WORD}),
+        ("read", "graph_query_neighbors", {"node_name": WORD}),
+        ("read", "graph_find_path", {"start_node": WORD, "end_node": f"{WORD} too"}),
+        ("read", "list_golden_queries", {}),
+        ("read", "list_memories", {}),
+        ("read", "pinned_memories", {"user_id": WORD}),
+        ("read", "get_memory", {"id": ids["memory"]}),
+        ("read", "memory_history", {"id": ids["memory"]}),
+        ("read", "read_graph", {}),
+        ("read", "search_nodes", {"query": WORD}),
+        ("read", "open_nodes", {"names": [WORD]}),
+        ("write", "create_conversation", {"user_id": WORD}),
+        ("write", "record_interaction", {**conversation, "user_message": "x", "assistant_response": "y"}),
+        ("write", "store_raw_dialogue", {"session_id": WORD, "speaker": "user", "content": "more"}),
+        ("write", "compress_to_l2_insight", {"content": "more", "source_ids": [ids["said"]]}),
+        ("write", "store_episode", {"query": "more", "reward": 1.0, "reflection": "more"}),
+        ("write", "update_working_memory", {"content": "more"}),
+        ("write", "archive_working_memory", {"id": ids["kept"]}),
+        ("write", "graph_add_node", {"label": "x", "name": "y"}),
+        ("write", "graph_add_edge", {"source_name": "x", "target_name": "y", "relation": "IS"}),
+        ("write", "remember", {"text": "more"}),
+        ("write", "add_golden_query", {"query": "more", "expected_ids": [ids["insight"]]}),
+        ("write", "get_golden_test_results", {}),
+        ("write", "add_memory", {"text": "more", "user_id": WORD}),
+        ("write", "update_memory", {"id": ids["memory"], "text": "more of it"}),
+        ("write", "undo_memory", {"id": ids["old memory"]}),
+        ("write", "create_entities", {"entities": [{"name": "z", "entityType": "z", "observations": ["z"]}]}),
+        ("write", "create_relations", {"relations": [relation]}),
+        ("write", "add_observations", {"observations": [observed]}),
+        ("write", "store_dual_judge_scores", {"query_id": ids["golden"], "query": WORD, "docs": documents}),
+        ("write", "accept_judgements", {"query_id": ids["golden"]}),
+        ("admin", "remove_golden_query", {"query_id": ids["golden"]}),
+        ("admin", "delete_memory", {"id": ids["memory"]}),
+        ("admin", "forget", {"id": ids["document"]}),
+        ("admin", "delete_observations", {"deletions": [{"entityName": WORD, "observations": ["more"]}]}),
+        ("admin", "delete_relations", {"relations": [relation]}),
+        ("admin", "delete_entities", {"entityNames": [WORD]}),
+    ]
+
+
+# There are no language models to judge, and so nothing to accept.
+WITHOUT_JUDGES = {"store_dual_judge_scores": "API key", "accept_judgements": "has not been judged"}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_key_does_what_its_role_may_and_changes_nothing_else(engine: Engine, namespace: str) -> None:
+    keys = {role: (await engine.access.create_key(namespace, role=role)).secret for role in ROLES}
+    async with (
+        listening(engine, tools=toolsets.EVERY) as url,
+        with_key(url, keys["admin"]) as owner,
+        with_key(url, keys["read"]) as reader,
+        with_key(url, keys["write"]) as writer,
+    ):
+        calls = calls_of_each_role(await fill(owner))
+        before = await stored_rows(engine, namespace)
+        for client, may_not in ((reader, ("write", "admin")), (writer, ("admin",))):
+            for role, tool, arguments in calls:
+                if role in may_not:
+                    assert "use a key with role" in await refused(client, tool, **arguments), tool
+                elif role == "read":
+                    await call(client, tool, **arguments)
+            for uri in (*RESOURCES, "memory://knowledge-graph"):
+                assert WORD in await text(client, uri)
+        assert await stored_rows(engine, namespace) == before
+        for role, tool, arguments in calls:
+            if tool in WITHOUT_JUDGES:
+                assert WITHOUT_JUDGES[tool] in await refused(writer, tool, **arguments)
+            elif role == "write":
+                await call(writer, tool, **arguments)
+    tools = {definition.function.__name__ for definition in toolsets.definitions(toolsets.EVERY)}
+    assert {tool for _, tool, _ in calls} == tools
+
+
+# What a key may call that is limited to a user, with what is the user's. All else is refused.
+OF_ONE_USER = {
+    "ping",
+    "recall",
+    "create_conversation",
+    "get_conversation",
+    "list_conversations",
+    "fetch_chat_history",
+    "record_interaction",
+    "add_memory",
+    "list_memories",
+    "pinned_memories",
+    "get_memory",
+    "memory_history",
+    "update_memory",
+    "undo_memory",
+    "delete_memory",
+}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_key_for_one_user_sees_and_changes_nothing_of_others(engine: Engine, namespace: str) -> None:
+    everything = (await engine.access.create_key(namespace)).secret
+    own = (await engine.access.create_key(namespace, limits=Limits(WORD))).secret
+    others = (await engine.access.create_key(namespace, "anna", limits=Limits("anna"))).secret
+    async with (
+        listening(engine, tools=toolsets.EVERY) as url,
+        with_key(url, everything) as owner,
+        with_key(url, own) as user,
+        with_key(url, others) as another,
+    ):
+        ids = await fill(owner)
+        calls = calls_of_each_role(ids)
+        before = await stored_rows(engine, namespace, "anna")
+        for _, tool, arguments in calls:
+            result = await another.call_tool(tool, arguments)
+            assert result.is_error or WORD not in str(result.structured_content), (tool, result)
+        assert await stored_rows(engine, namespace, "anna") == before
+        for client in (user, another):
+            for uri in (*RESOURCES, "memory://knowledge-graph"):
+                with pytest.raises(MCPError, match="limited to user"):
+                    await client.read_resource(uri)
+            for item in (f"memory:{ids['memory']}", f"message:{ids['said']}", f"insight:{ids['insight']}"):
+                with pytest.raises(MCPError, match=r"limited to user|No item has the id"):
+                    await client.read_resource(f"memory://lineage?id={item}")
+        allowed = {tool for _, tool, arguments in calls if not (await user.call_tool(tool, arguments)).is_error}
+        assert allowed == OF_ONE_USER
 
 
 async def check_that_nothing_is_seen(owner: Client, stranger: Client) -> None:

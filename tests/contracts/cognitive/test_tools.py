@@ -183,7 +183,8 @@ def test_core_remembers_recalls_and_forgets(mcp: McpClient, word: str) -> None:
     found = mcp.ok("recall", query=f"Where is the key? {word}", top_k=5)
     assert list(found) == ["memories", "answered", "pending", "degraded"]
     best = found["memories"][0]
-    fields = ["id", "text", "score", "relevance", "at", "speaker", "session_id", "metadata", "repeats", "explanation"]
+    fields = ["id", "text", "score", "relevance", "at", "speaker", "trust", "session_id", "metadata", "repeats"]
+    fields.append("explanation")
     assert list(best) == fields
     assert best["metadata"] == {"room": "hall"}
     assert (best["id"], best["speaker"], best["session_id"]) == (stored["id"], None, None)

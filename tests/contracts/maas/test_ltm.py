@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from recollect.engine import Engine
+from recollect.origin import Limits
 from tests.flows.long_items import QUESTION, SHORT, chat, embed_as_near_as_can_be
 from tests.rest_servers import serving
 
@@ -37,6 +38,15 @@ NO_SCOPE = {
 @pytest.fixture
 def pooling() -> Literal["session"]:
     return "session"
+
+
+async def test_a_key_for_one_user_fills_in_the_user(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace, role="write", limits=Limits("anna"))
+    async with serving(engine, headers={"Authorization": f"Bearer {key.secret}"}) as http:
+        added = await ok(await http.post(PATH, json={"messages": "Tea, no sugar.", "category": "preference"}))
+        assert added["user_id"] == "anna"
+        (found,) = await search(http, "tea")
+        assert found["id"] == added["id"]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Every method of MemoryManager."""
 
 import asyncio
+import os
 from datetime import UTC, datetime, timedelta
 
 from recollect import MemoryManager
@@ -22,6 +23,8 @@ async def main() -> None:
     assert await memory.temporal_query(now - timedelta(hours=1), now + timedelta(hours=1))
     await memory.flush()
     assert (await memory.recall("When does the boat go?")).memories
+    own = os.environ["RECOLLECT_NAMESPACE"]
+    assert (await memory.recall("When does the boat go?", namespaces=[own])).memories[0].namespace == own
     assert [line async for line in memory.export()]
     assert (await memory.changes(limit=1)).next == 1
     old = await memory.add_memory("Ann lives in Berlin.", user_id="ann", key="home city")

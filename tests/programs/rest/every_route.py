@@ -57,6 +57,10 @@ assert ask("DELETE", "/ltm/memories/{memory_id}", **MEMORY)
 heard = {"messages": [{"role": "user", "content": "Clara lives in Lyon."}], "user_id": "a-program"}
 assert ask("POST", "/ltm/memories/facts", heard)["method"] == "verbatim"
 assert client.delete("/ltm/memories", params={"user_id": "a-program"}).json() == {"deleted": 1}
+assert ask("GET", "/audit") == {"lines": [], "next": None}
+assert ask("GET", "/review") == {"items": [], "next": None}
+assert client.post("/review/release", json={"item": "insight:12"}).status_code == 404
+assert client.post("/review/forget", json={"item": "insight:12"}).status_code == 404
 assert ask("POST", "/recall", {"query": "When does the ferry leave?", "min_relevance": "default", "explain": True})
 where = {"agent": "an-agent", "session_id": "a-program", "project": "/home/ann/ferry", "user_id": "a-program"}
 assert (

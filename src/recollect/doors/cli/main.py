@@ -9,9 +9,12 @@ from typing import Any
 import click
 
 from recollect import __version__
+from recollect.doors.cli.audit_commands import audit
 from recollect.doors.cli.coding_commands import install, uninstall
+from recollect.doors.cli.key_commands import keys
 from recollect.doors.cli.memory_commands import memories, remember
 from recollect.doors.cli.recall_options import recall_options
+from recollect.doors.cli.review_commands import review
 from recollect.doors.cli.watch_command import watch
 from recollect.doors.cli.why_command import why
 from recollect.errors import Invalid, RecollectError
@@ -62,49 +65,6 @@ def demo(keep: bool) -> None:
         sys.exit(EXIT_FAILED)
 
 
-@cli.group()
-def keys() -> None:
-    """Create, list and revoke API keys for HTTP clients.
-
-    On loopback, a namespace without keys is open to everyone on this machine. Once it has a key, every request needs
-    one.
-    """
-
-
-_NAMESPACE = click.option(
-    "--namespace", help="Namespace that a key gives access to.  [default: default, or RECOLLECT_NAMESPACE]"
-)
-
-
-@keys.command("create")
-@_NAMESPACE
-@click.option("--label", help="What the key is for; `recollect keys list` shows it.")
-def create_key(namespace: str | None, label: str | None) -> None:
-    """Create a key and print it. It is not shown again."""
-    from recollect.doors.cli.operating import keys
-
-    keys.create(namespace, label)
-
-
-@keys.command("list")
-@_NAMESPACE
-def list_keys(namespace: str | None) -> None:
-    """List the keys of a namespace, without their secrets."""
-    from recollect.doors.cli.operating import keys
-
-    keys.show(namespace)
-
-
-@keys.command("revoke")
-@_NAMESPACE
-@click.argument("key_id")
-def revoke_key(namespace: str | None, key_id: str) -> None:
-    """Revoke the key KEY_ID. Running servers reject it within two seconds."""
-    from recollect.doors.cli.operating import keys
-
-    keys.revoke(namespace, key_id)
-
-
 @cli.command()
 @click.option(
     "--toolsets",
@@ -119,6 +79,8 @@ def mcp(toolsets: str | None, describe: bool) -> None:
     command.describe(toolsets) if describe else command.run(toolsets)
 
 
+cli.add_command(keys)
+cli.add_command(audit)
 cli.add_command(install)
 cli.add_command(uninstall)
 cli.add_command(remember)
@@ -162,6 +124,7 @@ def forget(item_id: str | None, **options: Any) -> None:
 
 cli.add_command(why)
 cli.add_command(watch)
+cli.add_command(review)
 
 
 @cli.command()

@@ -49,7 +49,10 @@ def with_engine(work: Callable[[Engine], Awaitable[T]], *, will_search: bool = F
 
 def chosen_namespace(engine: Engine, given: str | None) -> str:
     """The namespace that an option names; without the option, that of the environment."""
-    return engine.settings.namespace if given is None else checks.namespace(given)
+    chosen = engine.settings.namespace if given is None else checks.namespace(given)
+    if (touched := origin.current().touched) is not None:
+        touched.namespace = chosen
+    return chosen
 
 
 def confirmed(question: str) -> bool:
@@ -97,7 +100,9 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
     with told(settings), origin.acting("cli"):
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:
-            yield engine
+            action = click.get_current_context().command_path.partition(" ")[2]
+            async with engine.audit.operation(settings.namespace, action):
+                yield engine
         finally:
             await engine.close()
 

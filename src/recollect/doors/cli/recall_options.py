@@ -34,6 +34,13 @@ _OPTIONS = (
     click.option("--valid-at", metavar="TIME", help="Only what is true in the world then."),
     click.option("--metadata", metavar="JSON", help="Only items whose metadata contains this object."),
     click.option("--min-relevance", metavar="NUMBER", help="Only results this relevant, from 0 to 1, or `default`."),
+    click.option("--min-trust", metavar="CLASS", help="Only from this class of trust or a higher one, such as user."),
+    click.option(
+        "--namespace",
+        "namespaces",
+        multiple=True,
+        help="Search this namespace instead of RECOLLECT_NAMESPACE. Can be repeated: the results are one ranking.",
+    ),
     click.option("--now", metavar="TIME", help='What "yesterday" in the question counts from.  [default: now]'),
     click.option(
         "--half-life-days",

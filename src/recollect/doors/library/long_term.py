@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect import checks
 from recollect.doors import memories
 from recollect.doors.library import spans
-from recollect.doors.library.opened import Opened, call
+from recollect.doors.library.opened import Opened
 from recollect.doors.memories import (
     AddedMemory,
     DeletedMemory,
@@ -51,7 +51,7 @@ class LongTermMethods(Opened):
         `valid_from` and `valid_until` say when it is true in the world, `at` when it was said (now by default). At
         `expires_at`, or `expires_in` seconds from now, it is erased.
         """
-        with call("add_memory") as span:
+        async with self._call("add_memory") as span:
             spans.annotate(span, {"metadata_keys": spans.keys(metadata)})
             checks.text(text, "text")
             scope = _scope(user_id, agent_id, session_id)
@@ -82,7 +82,7 @@ class LongTermMethods(Opened):
 
         Metadata is merged: keys with None are removed. What the memory was before is kept for `as_of`.
         """
-        with call("update_memory") as span:
+        async with self._call("update_memory") as span:
             spans.annotate(span, {"metadata_keys": spans.keys(metadata)})
             details = {
                 "key": key,
@@ -99,7 +99,7 @@ class LongTermMethods(Opened):
 
     async def undo_memory(self, memory_id: UUID | str) -> MemoryRecord:
         """Restore a memory that a newer one superseded. If both have the same key, the newer one is superseded."""
-        with call("undo_memory"):
+        async with self._call("undo_memory"):
             wanted = id_of(memory_id, "memory_id")
             engine = await self._engine()
             return MemoryRecord.written(await engine.memories.undo(self._scope(engine), wanted))
@@ -109,7 +109,7 @@ class LongTermMethods(Opened):
 
         `restore` brings back the memories that it had superseded.
         """
-        with call("delete_memory"):
+        async with self._call("delete_memory"):
             wanted = id_of(memory_id, "memory_id")
             engine = await self._engine()
             return DeletedMemory.of(await engine.memories.delete(self._scope(engine), wanted, restore=restore))
@@ -136,7 +136,7 @@ class LongTermMethods(Opened):
         `valid_at` leaves out what is not true in the world then. `after` is the id of the last memory of the previous
         page.
         """
-        with call("list_memories") as span:
+        async with self._call("list_memories") as span:
             spans.annotate(span, {"limit": limit, "filter_count": len(spans.keys(metadata_filters))})
             checks.optional_uuid(after, "after")
             wanted = None if categories is None else values_of(categories, "categories")
@@ -165,7 +165,7 @@ class LongTermMethods(Opened):
 
         Those that are not true in the world at `valid_at` (`as_of`, or else now, by default) are left out.
         """
-        with call("pinned_memories") as span:
+        async with self._call("pinned_memories") as span:
             scope = _scope(user_id, agent_id, session_id)
             engine = await self._engine()
             pinned = await engine.pinned.of(self._scope(engine), scope, token_budget, as_of=as_of, valid_at=valid_at)
@@ -174,14 +174,14 @@ class LongTermMethods(Opened):
 
     async def get_memory(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> MemoryRecord:
         """One memory, also a superseded one; with `as_of`, as it was then. Raises NotFound where there is none."""
-        with call("get_memory"):
+        async with self._call("get_memory"):
             wanted = id_of(memory_id, "memory_id")
             engine = await self._engine()
             return MemoryRecord.of(await engine.memories.get(self._scope(engine), wanted, as_of))
 
     async def memory_history(self, memory_id: UUID | str) -> list[MemoryEvent]:
         """What happened to a memory, also to one that was deleted, oldest first."""
-        with call("memory_history") as span:
+        async with self._call("memory_history") as span:
             wanted = id_of(memory_id, "memory_id")
             engine = await self._engine()
             entries = await engine.memories.history(self._scope(engine), wanted)

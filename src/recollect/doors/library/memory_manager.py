@@ -8,12 +8,12 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from recollect import checks, models
+from recollect import checks, models, origin
 from recollect.doors.changes import ChangesPage
 from recollect.doors.library import new_items, spans
 from recollect.doors.library.long_term import LongTermMethods
 from recollect.doors.library.new_items import ROLES, NewDocument, NewMessage
-from recollect.doors.library.opened import call, storage_failures
+from recollect.doors.library.opened import storage_failures
 from recollect.doors.lineage import ItemLineage
 from recollect.doors.recalls import Asked, Recollection
 from recollect.errors import Invalid
@@ -24,6 +24,7 @@ from recollect.flows.remember import ANONYMOUS, Turn
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
 from recollect.steps import in_steps
+from recollect.trust import Trust
 
 
 class MemoryManager(LongTermMethods):
@@ -36,7 +37,7 @@ class MemoryManager(LongTermMethods):
 
     async def create_session(self, user_id: str, metadata: dict[str, Any] | None = None) -> UUID:
         """Create a new session (optional; sessions auto-create on first message)."""
-        with call("create_session") as span:
+        async with self._call("create_session") as span:
             spans.annotate(span, {"user_id": str(user_id), "metadata_keys": spans.keys(metadata)})
             checks.identifier(user_id, "user_id")
             encoded = checks.metadata(metadata)
@@ -62,7 +63,7 @@ class MemoryManager(LongTermMethods):
         `speaker` is the name of who said it, `at` when it was said (now by default). With an `id` of your own you can
         repeat the call: the message is stored once. `user_id` is whose session it is if it is new.
         """
-        with call("store_message") as span:
+        async with self._call("store_message") as span:
             if span.is_recording():
                 span.set_attributes(
                     {
@@ -83,7 +84,7 @@ class MemoryManager(LongTermMethods):
         self, session_id: UUID, messages: Sequence[NewMessage], *, user_id: str | None = None
     ) -> list[UUID]:
         """Store messages in a session, next to each other and in this order, all or none; returns their ids."""
-        with call("store_messages") as span:
+        async with self._call("store_messages") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             new = tuple(await in_steps(new_items.messages(messages)))
             spans.annotate(span, {"message_count": len(new)})
@@ -99,7 +100,7 @@ class MemoryManager(LongTermMethods):
         `before` is the id of a message: the most recent N messages before that one. Page through a long history with
         the id of the oldest message you have. `as_of` is a time in the past: the history as it was then.
         """
-        with call("get_conversation_history") as span:
+        async with self._call("get_conversation_history") as span:
             spans.annotate(span, {"session_id": str(session_id), "limit": limit})
             key = _session_key(session_id)
             checks.optional_uuid(before, "before")
@@ -124,7 +125,7 @@ class MemoryManager(LongTermMethods):
 
     async def get_session(self, session_id: UUID, *, as_of: datetime | None = None) -> models.Session:
         """A session without its messages; raises NotFound if there is none, or was none at the time `as_of`."""
-        with call("get_session") as span:
+        async with self._call("get_session") as span:
             spans.annotate(span, {"session_id": str(session_id)})
             key = _session_key(session_id)
             engine = await self._engine()
@@ -143,7 +144,7 @@ class MemoryManager(LongTermMethods):
         `after` is the id of the last session of the previous page. Sessions of other doors whose ids are not UUIDs are
         left out: this contract could not name them.
         """
-        with call("list_sessions") as span:
+        async with self._call("list_sessions") as span:
             spans.annotate(span, {"limit": limit})
             checks.optional_uuid(after, "after")
             engine = await self._engine()
@@ -167,7 +168,7 @@ class MemoryManager(LongTermMethods):
         `at` is when it was written (now by default). With an `id` of your own you can repeat the call: the document is
         stored once.
         """
-        with call("store_document") as span:
+        async with self._call("store_document") as span:
             if span.is_recording():
                 span.set_attributes(
                     {
@@ -185,7 +186,7 @@ class MemoryManager(LongTermMethods):
 
     async def store_documents(self, documents: Sequence[NewDocument]) -> list[UUID]:
         """Store documents, all or none; returns their ids in the same order."""
-        with call("store_documents") as span:
+        async with self._call("store_documents") as span:
             new = await in_steps(new_items.many_documents(documents))
             spans.annotate(span, {"document_count": len(new)})
             engine = await self._engine()
@@ -195,7 +196,7 @@ class MemoryManager(LongTermMethods):
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: dict[str, Any] | None = None
     ) -> list[models.Document]:
         """Perform semantic search using vector similarity (cosine distance)."""
-        with call("semantic_search") as span:
+        async with self._call("semantic_search") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             checks.positive(top_k, "top_k")
             vector = checks.query_embedding(query_embedding, "query_embedding")
@@ -212,7 +213,7 @@ class MemoryManager(LongTermMethods):
         self, start_date: datetime, end_date: datetime, metadata_filters: dict[str, Any] | None = None
     ) -> list[models.Document]:
         """Query documents by date range and optional metadata filters, newest first."""
-        with call("temporal_query") as span:
+        async with self._call("temporal_query") as span:
             spans.annotate(
                 span,
                 {
@@ -252,15 +253,16 @@ class MemoryManager(LongTermMethods):
         include_pinned: bool = False,
         now: datetime | None = None,
         half_life_days: float | None = None,
+        min_trust: Trust | None = None,
+        namespaces: Sequence[str] | None = None,
     ) -> Recollection:
         """Search everything that was stored for what answers a question, by keyword and semantic search combined.
 
-        `min_relevance` leaves out what is less likely than that to bear on the question; `answered` says whether
-        anything is left. "Yesterday" in the question counts from `now`. With `half_life_days`, scores halve each time
-        an item gets so many days older, except those of pinned memories. With `include_pinned`, `pinned` has the
-        pinned memories of the user, agent or session; they take half of `token_budget` at most.
+        `min_relevance` and `min_trust` leave out what is less; `answered` says whether anything is left. "Yesterday"
+        counts from `now`. With `half_life_days`, scores halve each time an item gets so many days older. `pinned` has
+        the pinned memories if `include_pinned`. `namespaces` are searched together, and each result says its own.
         """
-        with call("recall") as span:
+        async with self._call("recall") as span:
             spans.annotate(span, {"top_k": top_k, "filter_count": len(spans.keys(metadata_filters))})
             asked = Asked(
                 query=query,
@@ -283,11 +285,11 @@ class MemoryManager(LongTermMethods):
                 include_pinned=include_pinned,
                 now=now,
                 half_life_days=half_life_days,
+                min_trust=min_trust,
+                namespaces=namespaces,
             )
             engine = await self._engine()
-            recollection = await asked.recall(engine, self._scope(engine), "metadata_filters")
-            spans.annotate(span, {"result_count": len(recollection.memories), "pending": recollection.pending})
-            return recollection
+            return spans.recalled(span, await asked.recall(engine, self._scope(engine), "metadata_filters"))
 
     async def forget(
         self,
@@ -304,7 +306,7 @@ class MemoryManager(LongTermMethods):
         its duplicates, too; without it, the receipt lists them. The receipt counts the deleted rows; with `dry_run`,
         those that would be deleted.
         """
-        with call("forget") as span:
+        async with self._call("forget") as span:
             named = [(None, item), (SESSION, session_id), (USER, user_id)]
             given = [(kind, str(name) if isinstance(name, UUID) else name) for kind, name in named if name is not None]
             if len(given) != 1:
@@ -324,7 +326,7 @@ class MemoryManager(LongTermMethods):
 
         Go on with `next` of the page. An empty page means that nothing has happened since.
         """
-        with call("changes") as span:
+        async with self._call("changes") as span:
             spans.annotate(span, {"limit": limit})
             engine = await self._engine()
             page = await engine.feed.page(self._scope(engine), since, limit)
@@ -336,7 +338,7 @@ class MemoryManager(LongTermMethods):
 
         Name it by the id that was returned for it, or by its kind and id, such as "memory:ID".
         """
-        with call("lineage"):
+        async with self._call("lineage"):
             if not isinstance(item, str | UUID):
                 raise Invalid(f"Pass the id of an item, not a {type(item).__name__}")
             engine = await self._engine()
@@ -349,21 +351,29 @@ class MemoryManager(LongTermMethods):
         connection back.
         """
         # The span is over before the first line: one that lasts would be the parent of whatever is done between lines.
-        with call("export"):
+        async with self._call("export"):
             engine = await self._engine()
+        lines = engine.exporting.lines(self._scope(engine), user_id)
         with storage_failures():
-            async for line in engine.exporting.lines(self._scope(engine), user_id):
+            while True:
+                # Between lines, the caller's own work is not a part of this.
+                with origin.touching() as touched:
+                    line = await anext(lines, None)
+                if touched:
+                    await engine.audit.record(self._scope(engine), "export", "done", touched)
+                if line is None:
+                    return
                 yield line
 
     async def flush(self) -> str | None:
         """Wait until everything stored so far is embedded. Returns None, or why it cannot be."""
-        with call("flush"):
+        async with self._call("flush"):
             engine = await self._engine()
             return await engine.indexer.flush(self._scope(engine))
 
     async def health_check(self) -> dict[str, Any]:
         """Check database connectivity and return health status."""
-        with call("health_check") as span:
+        async with self._call("health_check") as span:
             spans.annotate(span, {"status": "unhealthy", "postgres_version": "unknown"})
             engine = await self._engine()
             versions = await engine.health()

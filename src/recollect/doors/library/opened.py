@@ -1,19 +1,21 @@
 """Opened: the engine of a MemoryManager, opened on first use, and how every call to it reports."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
 
 from opentelemetry.trace import Span
 
-from recollect import checks, tasks
+from recollect import checks, origin, tasks
 from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
+from recollect.flows.accounts.audit import outcome_of
+from recollect.memory.accounts.audit import Outcome
 from recollect.settings import Settings
 
 
@@ -50,6 +52,30 @@ class Opened:
                 if not _failed(opening):
                     await opening.result().close()
 
+    @asynccontextmanager
+    async def _call(self, name: str) -> AsyncIterator[Span]:
+        """One call of a public method: a span, a line in the audit log, and failures as the contract names them."""
+        with storage_failures(), spans.operation(name) as span:
+            engine = self._open_engine()
+            if engine is not None and not engine.audit.is_on:
+                yield span
+                return
+            with origin.touching() as touched:
+                outcome: Outcome = "done"
+                try:
+                    yield span
+                except BaseException as problem:
+                    outcome = outcome_of(problem)
+                    raise
+                finally:
+                    # A first call may fail before the engine is open; without a database there is no log.
+                    if (engine := self._open_engine()) is not None:
+                        await engine.audit.record(self._scope(engine), name, outcome, touched)
+
+    def _open_engine(self) -> Engine | None:
+        opening = self._engines.get(asyncio.get_running_loop())
+        return None if opening is None or not opening.done() or _failed(opening) else opening.result()
+
     def _scope(self, engine: Engine) -> str:
         return self._namespace or engine.settings.namespace
 
@@ -73,13 +99,6 @@ class Opened:
 
 def _failed(opening: "asyncio.Task[Engine]") -> bool:
     return opening.done() and (opening.cancelled() or opening.exception() is not None)
-
-
-@contextmanager
-def call(name: str) -> Iterator[Span]:
-    """One call of a public method: a span, and failures as the contract names them."""
-    with storage_failures(), spans.operation(name) as span:
-        yield span
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
+from recollect.doors.recalls import Recollection
+
 AttributeValue = str | bool | int | float | Sequence[str]
 
 _tracer = trace.get_tracer("recollect")
@@ -41,6 +43,12 @@ def moment(value: object) -> str:
     if not isinstance(value, datetime):
         return str(value)
     return (value.replace(tzinfo=UTC) if value.tzinfo is None else value).isoformat()
+
+
+def recalled(span: Span, found: Recollection) -> Recollection:
+    """What a recall found, which the span counts."""
+    annotate(span, {"result_count": len(found.memories), "pending": found.pending})
+    return found
 
 
 def _describe(span: Span, name: str, *, success: bool) -> None:

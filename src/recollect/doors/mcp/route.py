@@ -34,6 +34,7 @@ class LoadedRoute:
         self._names = names
         self._app: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
         self._endless: set[asyncio.Task[Any]] = set()
+        self._is_stopping = False
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -54,6 +55,9 @@ class LoadedRoute:
         request = asyncio.current_task()
         assert request is not None
         self._endless.add(request)
+        # It passed the gate while the server began to stop.
+        if self._is_stopping and (scope["method"] == "GET" or not self._app.done()):
+            request.cancel()
         try:
             app = await asyncio.shield(self._app)
             if scope["method"] != "GET":
@@ -64,6 +68,7 @@ class LoadedRoute:
 
     def end_streams(self) -> None:
         """Cancel what would outlast a shutdown: streams that clients listen to, and requests that wait for the SDK."""
+        self._is_stopping = True
         for request in self._endless:
             request.cancel()
 

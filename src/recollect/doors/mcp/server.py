@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect import __version__
 from recollect.doors import json_steps
 from recollect.doors.caller import Caller, caller_of
-from recollect.doors.mcp import envelope, errors, lines, resources, spans, toolsets
+from recollect.doors.mcp import audited, envelope, errors, lines, resources, spans, toolsets
 from recollect.doors.mcp.route import PATH
 from recollect.doors.mcp.stdio import AnsweredLines
 from recollect.doors.mcp.subscriptions import Subscriptions
@@ -83,7 +83,12 @@ class RecollectServer(MCPServer[Any]):
                 "subscriptions/listen", SubscriptionsListenRequestParams, self._subscriptions_to_memory.listen
             )
         tools = [tool.function.__name__ for tool in toolsets.definitions(names)]
-        self.middleware[:0] = [spans.Spans(tools), lines.Lines(tools, self._caller)]
+        addresses = [memory.uri for memory in self._memories]
+        self.middleware[:0] = [
+            spans.Spans(tools),
+            lines.Lines(tools, self._caller),
+            audited.Audited(tools, addresses, self._caller),
+        ]
 
     async def list_resources(self) -> list[Resource]:
         """Each resource as an address without parameters."""

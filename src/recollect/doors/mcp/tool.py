@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, schema
 from recollect.errors import RecollectError
+from recollect.flows.defence.masking import telling
 
 # Parameters that the server fills in. `progress` tells the client how far a long call is, if the client asked for it.
 CALLER = "caller"
@@ -44,6 +45,10 @@ DEGRADED = "recollect/degraded"
 
 WARNINGS = "recollect/warnings"
 """The key under which such an answer says what its caller should look at."""
+
+
+MASKED = "recollect/masked"
+"""The key under which an answer says how many secrets of each kind were written over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,11 @@ class ContractTool(Tool):
         try:
             caller = self.caller_of(context.request_context.request)
             progress = {PROGRESS: context.report_progress} if self.tells_progress else {}
-            return _answer(await self.fn(caller, **given.model_dump_one_level(), **progress))
+            with telling() as masked:
+                answer = _answer(await self.fn(caller, **given.model_dump_one_level(), **progress))
+            if masked:
+                answer = answer.model_copy(update={"meta": (answer.meta or {}) | {MASKED: dict(masked)}})
+            return answer
         except RecollectError as problem:
             return self.refuse(self.name, errors.refusal(problem))
         except Exception:  # noqa: BLE001  # the door: past it, the SDK would send the exception's own text

@@ -46,7 +46,7 @@ class ApiProblem(BaseModel):
 _DESCRIBED = {
     400: "The request is not valid, or the store is archived",
     401: "The key is missing or invalid",
-    403: "Without a key, pages of other origins are not allowed",
+    403: "The key does not allow this; without a key, pages of other origins are not allowed",
     404: "There is no such memory store, memory or version",
     408: "The body did not arrive in time",
     409: "The path is taken, the precondition fails, or the version is in use",

@@ -11,7 +11,10 @@ from starlette.types import Lifespan
 from recollect import __version__
 from recollect.doors.loopback import is_loopback
 from recollect.doors.rest import answered, document, problems
+from recollect.doors.rest.audited import Audited
 from recollect.doors.rest.edge.gate import Gate
+from recollect.doors.rest.edge.pages import Pages
+from recollect.doors.rest.edge.tokens import Tokens
 from recollect.doors.rest.route_modules import ROUTE_MODULES
 from recollect.doors.rest.routes import docs, gateway, ltm
 from recollect.doors.rest.routing import Paths
@@ -22,6 +25,7 @@ EXPOSED_HEADERS = (
     ltm.OUTCOME,
     ltm.SUPERSEDED,
     "Retry-After",
+    "WWW-Authenticate",
     "X-Next-Cursor",
     answered.HEADER,
     "X-Recollect-Degraded",
@@ -39,11 +43,14 @@ def create_app(
     routes: Sequence[BaseRoute] = (),
     running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     host: str = "127.0.0.1",
+    pages: Pages | None = None,
+    tokens: Tokens | None = None,
 ) -> FastAPI:
     """The application over one engine, which it closes when it stops.
 
-    Another door on the same port gives its routes, and what must run while they are served. Only on a loopback host is
-    a namespace without keys open.
+    Another door on the same port gives its routes, and what must run while they are served. One with pages for
+    browsers also says how it knows them, and one with tokens what they stand for. Only on a loopback host is a
+    namespace without keys open.
     """
 
     @asynccontextmanager
@@ -55,7 +62,14 @@ def create_app(
             await engine.close()
 
     app = routes_app(engine, routes, lifespan)
-    app.add_middleware(Gate, engine=engine, on_loopback=is_loopback(host), with_user_key=gateway.WITH_USER_KEY)
+    app.add_middleware(
+        Gate,
+        engine=engine,
+        on_loopback=is_loopback(host),
+        with_user_key=gateway.WITH_USER_KEY,
+        pages=pages,
+        tokens=tokens,
+    )
     if engine.settings.cors_origins:
         # Around the gate: a browser asks first without a key, and reads a refusal only with these headers.
         app.add_middleware(
@@ -89,4 +103,5 @@ def routes_app(engine: Engine, routes: Sequence[BaseRoute] = (), lifespan: Lifes
     document.add_to(app)
     app.router.routes.extend(routes)
     app.add_middleware(Paths)
+    app.add_middleware(Audited, engine=engine)
     return app

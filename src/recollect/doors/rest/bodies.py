@@ -1,4 +1,4 @@
-"""Request bodies: what they all have in common, and chat messages as chat clients send them."""
+"""Bodies: what all requests have in common, chat messages as clients send them, and what answers leave out."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +13,10 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    SerializerFunctionWrapHandler,
     Tag,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -134,3 +136,13 @@ async def read_json(request: Request) -> Any:
         raise Invalid("The body is nested too deeply: flatten it") from problem
     except ValueError as problem:
         raise Invalid(f"The body is not JSON: {checks.json_fault(problem)}") from problem
+
+
+def only_if_set(*names: str) -> Any:
+    """Leaves out of an answer what its contract does not know, unless it says something."""
+
+    # Without a type of its result: it would take the place of the model's own in the published schema.
+    def serialize(self: BaseModel, shape: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]
+        return {name: value for name, value in shape(self).items() if name not in names or value}
+
+    return model_serializer(mode="wrap")(serialize)

@@ -12,6 +12,7 @@ from recollect.doors.rest import anthropic_api
 from recollect.errors import (
     AccessDenied,
     Conflict,
+    Forbidden,
     Invalid,
     LimitReached,
     Misconfigured,
@@ -23,6 +24,7 @@ from recollect.errors import (
 STATUS_OF: dict[type[RecollectError], int] = {
     Invalid: 422,
     NotFound: 404,
+    Forbidden: 403,
     AccessDenied: 401,
     Conflict: 409,
     LimitReached: 429,
@@ -56,7 +58,7 @@ class Faults(BaseModel):
 _DESCRIBED: dict[int, tuple[type[BaseModel], str]] = {
     400: (Problem, "The request is not valid HTTP or JSON"),
     401: (Problem, "The key is missing or invalid"),
-    403: (Problem, "Without a key, pages of other origins are not allowed"),
+    403: (Problem, "The key does not allow this; without a key, pages of other origins are not allowed"),
     404: (Problem, "Not found"),
     408: (Problem, "The body did not arrive in time"),
     409: (Problem, "The request conflicts with stored data"),
@@ -95,6 +97,8 @@ def answer(failure: RecollectError, path: str = "") -> JSONResponse:
     """The answer to an error of ours."""
     status = next((code for category, code in STATUS_OF.items() if isinstance(failure, category)), 500)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    if isinstance(failure, LimitReached) and failure.retry_after is not None:
+        headers = {"Retry-After": str(failure.retry_after)}
     if not anthropic_api.covers(path):
         return problem(status, str(failure), headers)
     status = 400 if status == 422 else status

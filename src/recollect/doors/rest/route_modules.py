@@ -1,12 +1,10 @@
 """Every module with routes, in the order in which routes are tried."""
 
 from recollect.doors.rest.routes import (
-    changes,
     checkpoints,
     coding,
     gateway,
     health,
-    lineage,
     ltm,
     ltm_many,
     ltm_pinned,
@@ -17,6 +15,7 @@ from recollect.doors.rest.routes import (
     stm,
     users,
 )
+from recollect.doors.rest.routes.oversight import audit, changes, lineage, review
 from recollect.doors.rest.routes.stores import memory_stores, store_memories, store_versions
 
 # What agents ask all the time comes first, and names before any id.
@@ -34,6 +33,8 @@ ROUTE_MODULES = (
     coding,
     changes,
     lineage,
+    review,
+    audit,
     memory_stores,
     store_memories,
     store_versions,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from recollect.errors import Invalid
-from recollect.memory.cognitive.judging import AGREEMENTS
+from recollect.memory.cognitive.judging import AGREEMENTS, JudgeScore
 
 # A document counts as relevant for a judge who gives it more than this.
 RELEVANT_ABOVE = 0.5
@@ -35,6 +35,12 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
 def relevant(scores: Sequence[float]) -> list[bool]:
     """The class that each score stands for."""
     return [score > RELEVANT_ABOVE for score in scores]
+
+
+def is_disputed(score: JudgeScore) -> bool:
+    """Whether a document is relevant to one judge only."""
+    one, other = relevant([score.judge1_score, score.judge2_score])
+    return one != other
 
 
 def band(value: float) -> str:

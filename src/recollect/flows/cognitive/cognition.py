@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect import checks, tasks, telemetry
+from recollect import checks, origin, tasks, telemetry, trust
 from recollect.errors import Invalid, NotFound
+from recollect.flows.accounts.activity import Activity, counted
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.flows.results import Results
@@ -18,10 +20,11 @@ from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.episodes import Episode, Episodes, SimilarEpisode
 from recollect.memory.cognitive.insights import Insight, Insights
 from recollect.memory.cognitive.working import REASONS, StaleItem, Working, WorkingItem, WorkingUpdate
-from recollect.memory.index.passages import Source
+from recollect.memory.index.passages import Source, analyse
 from recollect.memory.index.search import Scope
 from recollect.memory.log import Log, Message, NewMessage, RawFilter
 from recollect.storage.database import Database
+from recollect.trust import Trust
 
 ROLES = ("user", "assistant", "system")
 ORDERS = ("asc", "desc")
@@ -100,7 +103,7 @@ class HybridResults:
     query_dimensions: int = 0
 
 
-class Cognition:
+class Cognition(Masked):
     """What an agent keeps: what was said, what it means, what matters now, and what was learnt."""
 
     def __init__(
@@ -114,6 +117,7 @@ class Cognition:
         changes: Changes,
         passage_writer: PassageWriter,
         items: ItemSearch,
+        activity: Activity,
         low_fidelity: float,
     ) -> None:
         self._database = database
@@ -125,6 +129,7 @@ class Cognition:
         self._changes = changes
         self._passage_writer = passage_writer
         self._items = items
+        self.activity = activity
         self._low_fidelity = low_fidelity
 
     async def store_dialogue(
@@ -162,6 +167,7 @@ class Cognition:
             return await self._log.raw(db, wanted, limit, newest_first=order == "desc")
 
     @telemetry.memory_operation("create_memory")
+    @masks("content")
     async def compress(self, namespace: str, content: str, source_ids: Sequence[int]) -> Compressed:
         """Store an insight that messages were condensed to, with how dense it is and how near to them, if to any."""
         checks.text(content, "content")
@@ -175,11 +181,14 @@ class Cognition:
             metadata["grounding"] = round(grounding.value, 4)
             if grounding.by == "words":
                 metadata["grounding_by"] = "words"
+        made_by: Trust = trust.of_item("insight")
+        said_by = [trust.of_item("message", message.role) for message in sources.values()]
+        inherited = None if (of_all := trust.lowest([made_by, *said_by])) == made_by else of_all
         async with self._database.transaction(namespace) as tx:
             # Forgetting them waits for this lock and takes the insight along; if they are already gone, none is stored.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
-            insight = await self._insights.add(tx, content, list(sources), fidelity, metadata)
-            source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at)
+            insight = await self._insights.add(tx, content, list(sources), fidelity, metadata, inherited)
+            source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at, trust=inherited)
             await self._passage_writer.add(tx, source, prepared)
             await self._changes.record(tx, [Change("add", "insight", str(insight.id))])
         self._passage_writer.committed(namespace, prepared)
@@ -191,6 +200,7 @@ class Cognition:
         return Compressed(insight, prepared.embedding_status, prepared.degraded, warnings)
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.results))
+    @counted(lambda found: found.degraded)
     async def hybrid_search(
         self,
         namespace: str,
@@ -218,6 +228,7 @@ class Cognition:
         async with self._database.reading(namespace) as db:
             found = await self._insights.find(db, [insight_id for insight_id, _ in best])
         results = [FoundInsight(found[insight_id], score) for insight_id, score in best if insight_id in found]
+        origin.touch(namespace, origin.READ, "insight", (each.insight.id for each in results))
         asked = ranks.query
         dimensions = 0 if asked.meaning is None else asked.meaning.vector.count(",") + 1
         return HybridResults(results, len(ranks.by_meaning), len(ranks.by_words), asked.degraded, dimensions)
@@ -228,6 +239,7 @@ class Cognition:
         async with self._database.reading(namespace) as db:
             return await self._insights.newest(db, top_k, fidelity_min, since, until)
 
+    @counted(lambda found: found.degraded)
     async def insights(self, namespace: str, query: str, wanted: InsightFilter | None = None) -> Results[FoundInsight]:
         """Insights that match a query, the best first."""
         top_k, fidelity_min, since, until = (wanted or InsightFilter()).checked()
@@ -239,9 +251,11 @@ class Cognition:
             found = await self._insights.find(db, [insight_id for insight_id, _ in ranked], fidelity_min)
         ranks.query.require(found)
         best = [FoundInsight(found[insight_id], score) for insight_id, score in ranked if insight_id in found]
+        origin.touch(namespace, origin.READ, "insight", (each.insight.id for each in best[:top_k]))
         return Results(best[:top_k], ranks.query.degraded)
 
     @telemetry.memory_operation("upsert_memory")
+    @masks("content")
     async def update_working(self, namespace: str, content: str, importance: float | None = None) -> WorkingUpdate:
         """Keep something in mind; when ten things are, one of them goes to the archive.
 
@@ -252,6 +266,8 @@ class Cognition:
             checks.number_between(importance, 0.0, 1.0, "importance")
         async with self._database.transaction(namespace) as tx:
             update = await self._working.update(tx, content, importance)
+            source = Source("working", str(update.added_id), analyse(content), datetime.now(UTC))
+            await self._passage_writer.screen(tx, source)
             await self._changes.record(tx, _changes(update))
         return update
 
@@ -296,6 +312,7 @@ class Cognition:
             return await self._working.stale(db, since, moment, reason, importance_min, limit)
 
     @telemetry.memory_operation("create_memory")
+    @masks("query", "reflection")
     async def store_episode(self, namespace: str, query: str, reward: float, reflection: str) -> RecordedEpisode:
         """Store a lesson; it is found by the query that led to it."""
         checks.text(query, "query")
@@ -313,6 +330,7 @@ class Cognition:
         return RecordedEpisode(episode, prepared.embedding_status, prepared.degraded)
 
     @telemetry.memory_operation("search_memory", len)
+    @counted(lambda found: found.degraded)
     async def similar_episodes(
         self,
         namespace: str,
@@ -340,6 +358,7 @@ class Cognition:
             near = await self._episodes_by_words(namespace, query, since, until, reward_min)
             best = [each for each in near if each.similarity >= min_similarity][:top_k]
             asked.require(best)
+            origin.touch(namespace, origin.READ, "episode", (each.episode.id for each in best))
             return Results(best, f"{SIMILARITY_BY_WORDS}: {asked.degraded}")
         async with self._database.searching(namespace) as db:
             episodes = await self._episodes.similar(

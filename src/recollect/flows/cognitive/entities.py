@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.indexing.node_passages import NodePassages
@@ -37,7 +38,7 @@ class EntityGraph:
     relations: list[Relation]
 
 
-class EntityMemory:
+class EntityMemory(Masked):
     """Writes each call in one transaction. What is there already stays, and what is not there is deleted silently."""
 
     def __init__(
@@ -56,6 +57,7 @@ class EntityMemory:
         self._removal = removal
         self._written = written
 
+    @masks("given")
     async def create(self, namespace: str, given: Sequence[NewEntity]) -> list[NewEntity]:
         """Create entities; returns those that were not there."""
         _check_number(given, "entities")
@@ -81,6 +83,7 @@ class EntityMemory:
         self._written(namespace)
         return [entity for name, entity in wanted.items() if name in created or name in named]
 
+    @masks("given")
     async def relate(self, namespace: str, given: Sequence[Relation]) -> list[Relation]:
         """Create relations; returns those that were not there. An end that is no entity is only a name."""
         _check_number(given, "relations")
@@ -99,6 +102,7 @@ class EntityMemory:
         self._written(namespace)
         return [relation for edge, relation in wanted.items() if edge in edges]
 
+    @masks("given")
     async def observe(self, namespace: str, given: Sequence[tuple[str, Sequence[str]]]) -> list[list[str]]:
         """Add observations to entities; returns those of each list that were not there, or refuses all of them."""
         _check_number(given, "observations")
@@ -122,8 +126,10 @@ class EntityMemory:
         self._written(namespace)
         return added
 
+    @masks("given")
     async def unobserve(self, namespace: str, given: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Delete observations for good, also from what the entities were before."""
+        origin.require("admin")
         _check_number(given, "deletions")
         changed: dict[int, list[str]] = {}
         async with self._database.transaction(namespace) as tx:
@@ -145,8 +151,10 @@ class EntityMemory:
         await self._node_passages.renew(tx, list(observations))
         await self._changes.record(tx, [Change("update", NODE, str(each)) for each in observations])
 
+    @masks("names")
     async def delete(self, namespace: str, names: Sequence[str]) -> None:
         """Delete nodes of these names with the relations at them, and all that they ever were."""
+        origin.require("admin")
         _check_number(names, "entityNames")
         async with self._database.transaction(namespace) as tx:
             ends = await self._graph.view().ends(tx, names)
@@ -154,6 +162,7 @@ class EntityMemory:
                 await self._removal.items(tx, NODE_ITEM, sorted(end.id for end in ends.values()), Tally())
         self._written(namespace)
 
+    @masks("given")
     async def unrelate(self, namespace: str, given: Sequence[Relation]) -> None:
         """Delete relations for good."""
         _check_number(given, "relations")
@@ -170,11 +179,13 @@ class EntityMemory:
             relations = await self._entities.relations(db, None, MAX_READ + 1)
         return _limited(EntityGraph(entities, relations))
 
+    @masks("text")
     async def search(self, namespace: str, text: str) -> EntityGraph:
         """Entities with a text in their name, their type or an observation, and the relations at them."""
         async with self._database.reading(namespace) as db:
             return await self._with_relations(db, await self._entities.matching(db, text, MAX_READ + 1))
 
+    @masks("names")
     async def open(self, namespace: str, names: Sequence[str]) -> EntityGraph:
         """Entities by their names, and the relations at them."""
         _check_number(names, "names")

@@ -2,19 +2,20 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Invalid, LimitReached, NotFound
 from recollect.flows.cognitive.cognition import Cognition
-from recollect.flows.cognitive.drift import RANKS, SetChanges, compare, precision
+from recollect.flows.cognitive.drift import RANKS, TOLERATED_FALL, SetChanges, compare, precision
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.language.lengths import LENGTHS, Length, length_of
 from recollect.memory.changes import Change, Changes
-from recollect.memory.cognitive.golden import Golden, GoldenQuery, GoldenRun, PutQuery, QueryResult
-from recollect.memory.cognitive.insights import Insights
-from recollect.storage.database import Database
+from recollect.memory.cognitive.golden import Baseline, Golden, GoldenQuery, GoldenRun, PutQuery, QueryResult
+from recollect.memory.cognitive.insights import Insight, Insights
+from recollect.storage.database import Database, Statements
 
 MAX_QUERIES = 1000
 MAX_EXPECTED = 100
@@ -60,12 +61,40 @@ class GoldenReport:
     changes: SetChanges
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A golden query, what it found in the last run, and what it is held to; None before its first run."""
+
+    query: GoldenQuery
+    result: QueryResult | None
+    baseline: Baseline | None
+
+    @property
+    def missed(self) -> list[int]:
+        """What it expects and did not find among the first five."""
+        found = () if self.result is None else self.result.found_ids
+        return [] if self.result is None else [each for each in self.query.expected_ids if each not in found]
+
+    @property
+    def fall(self) -> int:
+        """By how many hits it is below its baseline, if it still expects what it expected then."""
+        if self.result is None or self.baseline is None:
+            return 0
+        same = set(self.baseline.expected_ids) == set(self.query.expected_ids)
+        return max(self.baseline.hits - self.result.hits, 0) if same else 0
+
+
+def threshold(run: GoldenRun) -> float:
+    """The precision below which a run counts as drift."""
+    return run.baseline_precision * (1 - TOLERATED_FALL)
+
+
 def utc_today() -> date:
     """Days are those of UTC, on every machine."""
     return datetime.now(UTC).date()
 
 
-class GoldenTest:
+class GoldenTest(Masked):
     """Keeps the golden set and measures search with it."""
 
     def __init__(
@@ -84,6 +113,7 @@ class GoldenTest:
         self._cognition = cognition
         self._today = today
 
+    @masks("entries")
     async def add(self, namespace: str, entries: Sequence[Entry]) -> list[PutQuery]:
         """Add queries, all or none; one that is there already expects from now on what is given here, if anything."""
         if len(entries) > MAX_QUERIES:
@@ -120,6 +150,42 @@ class GoldenTest:
         async with self._database.reading(namespace) as db:
             return await self._golden.queries(db)
 
+    async def query(self, namespace: str, query_id: int) -> Standing:
+        """One query, and how it stands; NotFound if the golden set has none of this id."""
+        async with self._database.reading(namespace) as db:
+            query = await self._golden.find(db, query_id)
+            results, baselines = await self._last(db)
+        return Standing(query, results.get(query_id), baselines.get(query_id))
+
+    async def standings(self, namespace: str) -> list[Standing]:
+        """How every query stands after the last run, the largest fall and the most that was missed first."""
+        async with self._database.reading(namespace) as db:
+            queries = await self._golden.queries(db)
+            results, baselines = await self._last(db)
+        standings = [Standing(query, results.get(query.id), baselines.get(query.id)) for query in queries]
+        return sorted(standings, key=lambda each: (-each.fall, -len(each.missed), each.query.id))
+
+    async def expect(
+        self, namespace: str, query_id: int, more: Sequence[int] = (), less: Sequence[int] = ()
+    ) -> GoldenQuery:
+        """Let a query expect other insights beside those that it expects already, and some of these no longer."""
+        async with self._database.transaction(namespace) as tx:
+            query = await self._golden.lock(tx, query_id)
+            known = await self._insights.find(tx, [each for each in more if 0 < each <= checks.LARGEST_ID])
+            _refuse_unknown(Entry(query.query), [each for each in more if each not in known])
+            expected = [each for each in dict.fromkeys([*query.expected_ids, *more]) if each not in less]
+            if len(expected) > MAX_EXPECTED:
+                raise LimitReached(f"A golden query can expect at most {MAX_EXPECTED} insights: remove some first")
+            if expected != query.expected_ids:
+                await self._golden.expect(tx, query_id, expected)
+                await self._changes.record(tx, [Change("update", "golden", str(query_id))])
+        return replace(query, expected_ids=expected)
+
+    async def insights(self, namespace: str, ids: Sequence[int]) -> dict[int, Insight]:
+        """Those of some insights that still exist, by id."""
+        async with self._database.reading(namespace) as db:
+            return await self._insights.find(db, ids)
+
     async def remove(self, namespace: str, query_id: int) -> None:
         """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""
         async with self._database.transaction(namespace) as tx:
@@ -132,6 +198,7 @@ class GoldenTest:
         The first run of a query sets its baseline. One run a day is kept, the last. All searching is done before
         anything is written, so a search that fails leaves yesterday's figures and no half of today's.
         """
+        origin.require("write")
         everything = await self.queries(namespace)
         if not everything:
             raise NotFound(EMPTY_SET)
@@ -169,6 +236,12 @@ class GoldenTest:
         checks.between(limit, 1, MAX_RUNS, "limit")
         async with self._database.reading(namespace) as db:
             return await self._golden.history(db, limit)
+
+    async def _last(self, db: Statements) -> tuple[dict[int, QueryResult], dict[int, Baseline]]:
+        """What the last run found and what runs are held to, by the id of the query."""
+        runs = await self._golden.history(db, 1)
+        results = await self._golden.results(db, runs[0].day) if runs else []
+        return {result.query_id: result for result in results}, await self._golden.baselines(db)
 
     async def _result(self, namespace: str, query: GoldenQuery) -> QueryResult:
         try:

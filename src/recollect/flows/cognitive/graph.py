@@ -11,6 +11,7 @@ from typing import Any
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.shortest_paths import shortest_paths
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Direction, End, Graph, GraphView, Neighbor, Node
@@ -23,6 +24,8 @@ DEFAULT_WEIGHT = 1.0
 
 # Five steps reach nearly everything: more neighbours than this are counted, not listed, and not walked on from.
 MAX_NEIGHBORS = 1000
+# The most that a caller may ask for, to draw them.
+MAX_WALKED = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class Paths:
         return max(len(self.path) - 1, 0)
 
 
-class GraphMemory:
+class GraphMemory(Masked):
     """Writes in one transaction; walks both ways along edges, one statement a level, within a limit of time."""
 
     def __init__(
@@ -110,6 +113,7 @@ class GraphMemory:
         self._node_passages = node_passages
         self._written = written
 
+    @masks("label", "name", "properties")
     async def add_node(
         self,
         namespace: str,
@@ -134,6 +138,7 @@ class GraphMemory:
         self._written(namespace)
         return node
 
+    @masks("source_name", "target_name", "relation", "source_label", "target_label", "properties")
     async def add_edge(
         self,
         namespace: str,
@@ -181,6 +186,7 @@ class GraphMemory:
             await self._changes.record(tx, changes)
         return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
 
+    @masks("node_name")
     async def neighbors(
         self,
         namespace: str,
@@ -188,6 +194,7 @@ class GraphMemory:
         relation_type: str | None = None,
         depth: int = 1,
         as_of: datetime | None = None,
+        limit: int = MAX_NEIGHBORS,
     ) -> Neighborhood:
         """The nodes within some steps of one, each once at its smallest distance; a relation holds for every step.
 
@@ -197,15 +204,16 @@ class GraphMemory:
         if relation_type is not None:
             checks.short_name(relation_type, "relation_type")
         checks.between(depth, 1, MAX_DEPTH, "depth")
+        checks.between(limit, 1, MAX_WALKED, "limit")
         moment = checks.as_of(as_of)
         graph = self._graph.view(moment)
         async with _in_time(), self._database.reading(namespace) as db:
             start = (await _existing(graph, db, moment, node_name))[node_name].id
             neighbors: list[Neighbor] = []
             frontier, seen, total, distance = [start], [start], 0, 0
-            while frontier and distance < depth and total <= MAX_NEIGHBORS:
+            while frontier and distance < depth and total <= limit:
                 distance += 1
-                room = MAX_NEIGHBORS - len(neighbors)
+                room = limit - len(neighbors)
                 # A row even where there is no room: it says how many more there are.
                 found, count = await graph.around(
                     db, frontier, seen, relation_type, distance=distance, limit=max(room, 1)
@@ -216,6 +224,7 @@ class GraphMemory:
                 seen += frontier
         return Neighborhood(node_name, depth, neighbors, total, distance)
 
+    @masks("start_node", "end_node")
     async def find_path(
         self, namespace: str, start_node: str, end_node: str, max_depth: int = 5, as_of: datetime | None = None
     ) -> Paths:

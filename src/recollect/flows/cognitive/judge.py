@@ -9,16 +9,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect import checks, tasks
+from recollect import checks, origin, tasks
 from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
-from recollect.flows.cognitive.agreement import band, kappa, relevant
+from recollect.flows.cognitive.agreement import band, is_disputed, kappa, relevant
 from recollect.flows.cognitive.ground_truth import asks_the_same
+from recollect.flows.defence.masking import Masked, masks
 from recollect.inference.failures import ANTHROPIC, OPENAI, NoUsableKey, Provider, Refused
 from recollect.inference.llm import Llm, Prompt
 from recollect.inference.providers import Providers
 from recollect.inference.requests.meter import BudgetSpent
 from recollect.memory.cognitive.golden import Golden, GoldenQuery
-from recollect.memory.cognitive.judging import Evaluation, Judgement, JudgeScore, Judging
+from recollect.memory.cognitive.judging import Evaluation, Judgement, JudgeScore, Judging, Verdicts
 from recollect.settings import Settings
 from recollect.storage.database import Database
 
@@ -26,6 +27,10 @@ MAX_DOCUMENTS = 50
 MAX_DOCUMENT_CHARACTERS = 20_000
 MAX_REASON_CHARACTERS = 2_000
 MAX_QUOTED = 200
+
+# Of both judges together: so many scores tell how far they agree.
+MAX_COMPARED = 1_000
+MAX_SHOWN_REASON_CHARACTERS = 300
 
 MAX_TOKENS = 512
 FEATURE = "judges"
@@ -99,6 +104,17 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Overall:
+    """How far both judges agree on the documents they scored last, each counted once for a query."""
+
+    documents: int
+    kappa: float
+    agreement: str
+    disputed: tuple[Verdicts, ...]
+    """Those that are relevant to one judge only, the last judged first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     """One of the two judges: a language model that scores one document at a time."""
 
@@ -127,7 +143,7 @@ def judge_models(settings: Settings, providers: Providers) -> tuple[Llm | None, 
     return gpt, claude
 
 
-class Judges:
+class Judges(Masked):
     """Hears two language models about documents and stores what they said."""
 
     def __init__(
@@ -146,6 +162,7 @@ class Judges:
         self._claude = None if claude is None else Judge("Judge 2", claude)
         self._seconds = deadline_seconds
 
+    @masks("query", "documents")
     async def evaluate(
         self,
         namespace: str,
@@ -159,6 +176,7 @@ class Judges:
         The models are asked outside any transaction. Documents that both judged by the deadline are stored; if there
         is none, it is an error.
         """
+        origin.require("write")
         judges = self._both()
         checks.question(query, "query")
         _check(documents)
@@ -193,11 +211,36 @@ class Judges:
             raise _without_key("Judge 2", ANTHROPIC)
         return self._gpt, self._claude
 
-    async def judgements(self, namespace: str, query_id: int) -> list[Judgement]:
-        """Everything the judges said about a query of the golden set, the last first."""
+    @property
+    def missing_key(self) -> str | None:
+        """Why there are no two judges, and what to do; None if there are."""
+        try:
+            self._both()
+        except ApiKeyMissing as problem:
+            return str(problem)
+        return None
+
+    async def overall(self, namespace: str) -> Overall | None:
+        """How far the judges agree over all queries; None if nothing was judged."""
+        async with self._database.reading(namespace) as db:
+            recent = await self._judging.recent(db, MAX_COMPARED, MAX_SHOWN_REASON_CHARACTERS)
+        last: dict[tuple[int, int], Verdicts] = {}
+        for each in recent:  # where a document was judged several times, the last time counts
+            last.setdefault((each.query_id, each.score.document_id), each)
+        verdicts = list(last.values())
+        if not verdicts:
+            return None
+        ones = relevant([each.score.judge1_score for each in verdicts])
+        others = relevant([each.score.judge2_score for each in verdicts])
+        agreement = kappa(ones, others)
+        disputed = tuple(each for each in verdicts if is_disputed(each.score))
+        return Overall(len(verdicts), agreement, band(agreement), disputed)
+
+    async def judgements(self, namespace: str, query_id: int, limit: int | None = None) -> list[Judgement]:
+        """What the judges said about a query of the golden set, the last first; everything without a limit."""
         await self._require_query(namespace, query_id)
         async with self._database.reading(namespace) as db:
-            return await self._judging.of_query(db, query_id)
+            return await self._judging.of_query(db, query_id, limit)
 
     async def _require_query(self, namespace: str, query_id: int) -> GoldenQuery:
         async with self._database.reading(namespace) as db:

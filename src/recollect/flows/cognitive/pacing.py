@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from recollect import origin
 from recollect.errors import Unavailable
 from recollect.inference.requests.limits import Limits, Turn
 from recollect.memory.accounts.turns import ModelTurns
@@ -20,26 +21,29 @@ class Pacing:
 
     async def take(self, model: str, limits: Limits, within: float) -> Turn | None:
         """The next turn; None while too many requests are under way, Unavailable if it comes later than `within`."""
-        async with self._database.shared_transaction() as tx:
-            state = await self._turns.lock(tx, model)
-            if state.under_way >= limits.at_once:
-                return None
-            at = max(state.free_at, state.now)
-            wait = (at - state.now).total_seconds()
-            if wait > within:
-                raise Unavailable(
-                    f"{model} accepts the next request in {wait:.0f} s, which is after this request's deadline"
-                )
-            next_at = at + timedelta(seconds=1 / limits.per_second)
-            expires_at = at + timedelta(seconds=within + EXPIRY_SECONDS)
-            return Turn(model, await self._turns.start(tx, model, next_at, expires_at), wait)
+        with origin.own_work():
+            async with self._database.shared_transaction() as tx:
+                state = await self._turns.lock(tx, model)
+                if state.under_way >= limits.at_once:
+                    return None
+                at = max(state.free_at, state.now)
+                wait = (at - state.now).total_seconds()
+                if wait > within:
+                    raise Unavailable(
+                        f"{model} accepts the next request in {wait:.0f} s, which is after this request's deadline"
+                    )
+                next_at = at + timedelta(seconds=1 / limits.per_second)
+                expires_at = at + timedelta(seconds=within + EXPIRY_SECONDS)
+                return Turn(model, await self._turns.start(tx, model, next_at, expires_at), wait)
 
     async def end(self, turn: Turn) -> None:
         """The request is over."""
-        async with self._database.shared_transaction() as tx:
-            await self._turns.finish(tx, turn.model, turn.id)
+        with origin.own_work():
+            async with self._database.shared_transaction() as tx:
+                await self._turns.finish(tx, turn.model, turn.id)
 
     async def postpone(self, model: str, seconds: float) -> None:
         """Let no request start for so many seconds."""
-        async with self._database.shared_transaction() as tx:
-            await self._turns.postpone(tx, model, seconds)
+        with origin.own_work():
+            async with self._database.shared_transaction() as tx:
+                await self._turns.postpone(tx, model, seconds)

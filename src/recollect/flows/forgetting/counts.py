@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from recollect.flows.access import Access
+from recollect.flows.accounts.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import ITEMS_AT_ONCE

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recollect import checks, telemetry
+from recollect import checks, origin, telemetry
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.flows.access import Access
+from recollect.flows.accounts.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.counts import Counts
 from recollect.flows.forgetting.receipts import Progress, Receipt, Tally
@@ -68,8 +68,11 @@ class Forget:
 
         With `twins`, items that say the same go, too; without, the receipt names them.
         """
+        origin.require("admin")
         _check(namespace, target, twins)
         tally = Tally(progress)
+        async with self._database.transaction(namespace) as tx:
+            await self._capabilities.jobs.clear(tx)
         if target.kind == USER:
             await self._user(namespace, target.id, tally)
         elif target.kind == SESSION:
@@ -196,6 +199,8 @@ class Forget:
             tally.add(table, rows)
             tally.tell()
 
+        async with self._database.transaction(namespace) as tx:
+            await self._capabilities.key_grants.remove_held(tx)
         for _ in range(_PASSES):
             if not await erasure.erase(self._database, namespace, gone):
                 break

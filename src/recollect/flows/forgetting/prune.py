@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from recollect import checks, telemetry
+from recollect import checks, origin, telemetry
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Progress, Receipt, Tally
@@ -71,7 +71,7 @@ class Prune:
         self._memories = capabilities.memories
         self._passages = capabilities.passages
         self._changes = capabilities.changes
-        self._writer = MemoryWriter(capabilities.memories, capabilities.passages, passage_writer)
+        self._writer = MemoryWriter(capabilities.memories, capabilities.passages, capabilities.held, passage_writer)
 
     async def count(self, namespace: str, unchanged: Unchanged) -> Pruned:
         """Count what would be deleted; delete nothing."""
@@ -84,6 +84,7 @@ class Prune:
     @telemetry.memory_operation("delete_memory", lambda pruned: pruned.receipt.total)
     async def prune(self, namespace: str, unchanged: Unchanged, progress: Progress | None = None) -> Pruned:
         """Delete them with their past versions; `progress` gets the number of deleted rows."""
+        origin.require("admin")
         found = _Found(Tally(progress))
         async for page in self._pages(namespace, unchanged):
             async with self._database.transaction(namespace) as tx:

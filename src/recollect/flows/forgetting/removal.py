@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from recollect import origin
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import registry
@@ -62,6 +63,8 @@ class Removal:
         if passages:
             await self._capabilities.passages.remove(tx, passages)
         tally.add("passages", len(passages))
+        for kind, item_ids in gone.items():
+            await self._capabilities.held.remove(tx, kind, list(map(str, item_ids)))
         return gone
 
     async def _record(self, tx: Transaction, gone: Mapping[str, Ids]) -> None:
@@ -88,6 +91,7 @@ class Removal:
 
         Step by step, the session itself last: an interrupted call can be repeated.
         """
+        origin.require("admin")
         tally = Tally()
         existed = finished = False
         while not finished:

@@ -171,10 +171,10 @@ class Indexer:
             async with self._database.reading(namespace) as db:
                 left = await self._passages.waiting_of(db, left)
 
-    async def waiting(self, namespace: str) -> int:
-        """How many passages of a namespace are still to be indexed."""
+    async def waiting(self, namespace: str, at_most: int = MAX_WAITING) -> int:
+        """How many passages of a namespace are still to be indexed, up to a bound."""
         async with self._database.reading(namespace) as db:
-            return await self._passages.waiting(db, MAX_WAITING)
+            return await self._passages.waiting(db, at_most)
 
     async def waiting_anywhere(self) -> int:
         """The same for all namespaces together."""

@@ -7,7 +7,7 @@ from math import ceil
 from operator import add
 from typing import Literal
 
-from recollect import tasks, telemetry
+from recollect import origin, tasks, telemetry
 from recollect.flows.indexing.namespace_models import Embedded, Embedding, NamespaceModels
 from recollect.inference.embedding.embedder import Vector, as_text
 from recollect.language.content import share_said
@@ -70,6 +70,7 @@ class PassageWriter:
 
     async def prepare(self, namespace: str, text: str, title: str | None = None) -> Prepared:
         """Cut a text into passages, weigh their words and embed them; a title's words are words of every passage."""
+        origin.require("write")
         excerpts = tuple(await in_steps(analysing(text, title)))
         if len(excerpts) > MAX_EMBEDDED_AT_ONCE:
             return Prepared(excerpts, Embedding(None))
@@ -81,6 +82,7 @@ class PassageWriter:
         self, namespace: str, items: Sequence[Sequence[str]]
     ) -> tuple[list[tuple[Excerpt, ...]], Prepared]:
         """The same for several items of some texts each: the passages of each item, and all of them together."""
+        origin.require("write")
         excerpts = [
             tuple([excerpt for text in texts for excerpt in await in_steps(analysing(text))]) for texts in items
         ]
@@ -111,6 +113,10 @@ class PassageWriter:
             vectors = dict(zip(texts, map(as_text, prepared.embedded.vectors), strict=True))
             await self._passages.complete_new(tx, source.kind, source.item_id, prepared.embedded.model, vectors)
 
+    async def screen(self, tx: Transaction, source: Source) -> None:
+        """Have an item judged that is read without being recalled."""
+        await self._passages.screen(tx, [source])
+
     async def grounding(self, namespace: str, text: str, prepared: Prepared, sources: Sequence[str]) -> Grounding:
         """How near a text is to its sources taken together, from 0 to 1: by cosine, else by the terms they share."""
         if prepared.embedded is None:
@@ -122,6 +128,10 @@ class PassageWriter:
         if theirs is None or theirs.model != prepared.embedded.model:
             return Grounding(await tasks.in_thread(share_said, text, "\n".join(sources)), "words")
         return Grounding(_cosine(prepared.embedded.vectors, theirs.vectors), "meaning")
+
+    def changed(self, namespace: str) -> None:
+        """Tell those who work in the background that there are passages."""
+        self._written(namespace)
 
     def committed(self, namespace: str, prepared: Prepared) -> None:
         """Tell those who work in the background what is theirs to do."""

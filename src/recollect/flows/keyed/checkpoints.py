@@ -5,6 +5,7 @@ from typing import Literal
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
+from recollect.flows.defence.masking import Masked, masks
 from recollect.memory.checkpoints import (
     Checkpoints,
     NewCheckpoint,
@@ -26,13 +27,14 @@ Strategy = Literal["keep_latest", "delete"]
 STRATEGIES: tuple[Strategy, ...] = ("keep_latest", "delete")
 
 
-class CheckpointStore:
+class CheckpointStore(Masked):
     """Keeps the state of threads for the framework that runs them."""
 
     def __init__(self, database: Database, checkpoints: Checkpoints) -> None:
         self._database = database
         self._checkpoints = checkpoints
 
+    @masks("checkpoint")
     async def put(self, namespace: str, checkpoint: NewCheckpoint) -> None:
         """Store a checkpoint, in place of an earlier one of its id."""
         _check_place(checkpoint.place)

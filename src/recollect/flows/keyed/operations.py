@@ -127,6 +127,7 @@ def new_record(user_id: str, operation: PutRecord) -> NewRecord:
         tuple(text for text in texts if text.strip()),
         tuple(checks.own_vector(vector, "vectors") for vector in operation.vectors),
         operation.ttl_minutes,
+        derives_texts=operation.texts is None,
     )
 
 

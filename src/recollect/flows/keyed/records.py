@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, origin
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.keyed import operations as ops
@@ -22,6 +23,7 @@ from recollect.flows.keyed.operations import (
 )
 from recollect.language import words
 from recollect.memory.changes import Change, Changes, Event
+from recollect.memory.index.held import Held
 from recollect.memory.index.passages import Excerpt, Passages, Source
 from recollect.memory.index.search import NO_MODEL, Search
 from recollect.memory.keyed_records import KeyedRecords, NewRecord, OwnVector, Question, StoredRecord
@@ -59,7 +61,7 @@ class _Work:
     degraded: str | None = None
 
 
-class RecordStore:
+class RecordStore(Masked):
     """Values under keys: read and written by key, and found by what they say."""
 
     def __init__(
@@ -67,6 +69,7 @@ class RecordStore:
         database: Database,
         keyed_records: KeyedRecords,
         passages: Passages,
+        held: Held,
         changes: Changes,
         search: Search,
         passage_writer: PassageWriter,
@@ -75,11 +78,13 @@ class RecordStore:
         self._database = database
         self._records = keyed_records
         self._passages = passages
+        self._held = held
         self._changes = changes
         self._search = search
         self._passage_writer = passage_writer
         self._namespace_models = namespace_models
 
+    @masks("operations")
     async def batch(self, namespace: str, operations: Sequence[Operation], user_id: str | None = None) -> Batch:
         """Do operations on the records of a user, or of nobody, all or none.
 
@@ -100,12 +105,14 @@ class RecordStore:
 
     async def sweep(self, namespace: str) -> int:
         """Remove some records whose time is over; returns how many there were."""
-        async with self._database.transaction(namespace) as tx:
-            over = await self._records.expired(tx, SWEPT_AT_ONCE)
-            if over:
-                await self._records.remove(tx, over)
-                await self._passages.remove_items(tx, RECORD, list(map(str, over)))
-                await self._changes.record(tx, [Change("delete", RECORD, str(each), EXPIRED) for each in over])
+        with origin.own_work():
+            async with self._database.transaction(namespace) as tx:
+                over = await self._records.expired(tx, SWEPT_AT_ONCE)
+                if over:
+                    await self._records.remove(tx, over)
+                    await self._passages.remove_items(tx, RECORD, list(map(str, over)))
+                    await self._held.remove(tx, RECORD, list(map(str, over)))
+                    await self._changes.record(tx, [Change("delete", RECORD, str(each), EXPIRED) for each in over])
         return len(over)
 
     async def _read(
@@ -162,8 +169,8 @@ class RecordStore:
         return Question(lexical.vector, lexical.bound or 1.0, vector, model)
 
     async def _refresh(self, namespace: str, ids: Sequence[UUID]) -> None:
-        """What was read lives on, and so do its passages."""
-        if not ids:
+        """What was read lives on, and so do its passages; what a reader sees who may not write does not."""
+        if not ids or not origin.may("write"):
             return
         async with self._database.transaction(namespace) as tx:
             until: dict[datetime, list[str]] = {}
@@ -179,12 +186,14 @@ class RecordStore:
         async with self._database.transaction(namespace) as tx:
             stored = {each.id: each for each in await self._records.put(tx, new)}
             gone = {each for each in work.deleted if stored.pop(each).replaced}
-            await self._records.remove(tx, sorted(work.deleted))
+            if work.deleted:
+                await self._records.remove(tx, sorted(work.deleted))
             await self._records.note_expiries(tx, list(stored))
             replaced = await self._passages.of_items(tx, RECORD, list(map(str, ids)))
             sources = [
                 _source(stored[each.id], passages) for each, passages in zip(new, excerpts, strict=True) if passages
             ]
+            await self._held.remove(tx, RECORD, list(map(str, ids)))
             await self._passage_writer.replace(tx, replaced, sources, prepared)
             await self._changes.record(tx, _changes(stored, gone))
         self._passage_writer.committed(namespace, prepared)

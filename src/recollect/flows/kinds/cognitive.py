@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds import rules
@@ -21,7 +21,13 @@ EDGE = "edge"
 def insight_source(fields: Fields, _: SessionOwners) -> Source:
     """The text."""
     at = datetime.fromisoformat(fields["created_at"])
-    return Source("insight", str(fields["id"]), analyse(fields["content"]), at)
+    return Source("insight", str(fields["id"]), analyse(fields["content"]), at, trust=fields.get("trust"))
+
+
+def working_source(fields: Fields, _: SessionOwners) -> Source:
+    """The text."""
+    at = datetime.fromisoformat(fields["created_at"])
+    return Source("working", str(fields["id"]), analyse(fields["content"]), at)
 
 
 def episode_source(fields: Fields, _: SessionOwners) -> Source:
@@ -89,7 +95,13 @@ NODE_ITEM = Item(NODE, NUMBERS, remove_nodes, node_source)
 
 INSIGHT = Kind(
     insights.RECORD,
-    {"content": checks.text, "fidelity": rules.share, "metadata": rules.json_object},
+    {
+        "content": checks.text,
+        "fidelity": rules.share,
+        "metadata": rules.json_object,
+        "trust": rules.one_of(*trust.CLASSES),
+    },
+    later=frozenset({"trust"}),
     references={"source_ids": ("message", "seq")},
     item=Item("insight", NUMBERS, remove_insights, insight_source),
     feed=in_feed("insight", insights.RECORD),
@@ -97,7 +109,7 @@ INSIGHT = Kind(
 WORKING_ITEM = Kind(
     working.RECORD,
     {"content": checks.text, "importance": rules.share},
-    item=Item("working", NUMBERS, remove_working),
+    item=Item("working", NUMBERS, remove_working, judged=working_source),
     feed=in_feed("working", working.RECORD),
     shown_as="working_memory",
     shown_with=("stale_items",),

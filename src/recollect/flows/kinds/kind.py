@@ -61,6 +61,8 @@ class Item:
     """Makes the passages of a record; None for one that is not to be found."""
     owned: Owned | None = None
     """None where no item belongs to a user."""
+    judged: MakeSource | None = None
+    """What is screened of an item that is read without being recalled."""
 
 
 Contents = Callable[[Capabilities, Statements, Sequence[Recorded]], Awaitable[Mapping[int, dict[str, Any]]]]

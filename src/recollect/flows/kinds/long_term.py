@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks, origin
+from recollect import checks, origin, trust
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.receipts import Tally
@@ -65,6 +65,8 @@ def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
         valid_from=_moment(fields.get("valid_from")),
         valid_until=_moment(fields.get("valid_until")),
         expires_at=_moment(fields.get("expires_at")),
+        key=fields.get("key"),
+        trust=fields.get("trust"),
     )
 
 
@@ -185,10 +187,11 @@ MEMORY_KIND = Kind(
         "session_id": rules.own_session,
         "position": rules.at_least(0),
         "key": checks.short_name,
+        "trust": rules.one_of(*trust.CLASSES),
     },
     check_memory,
     later=frozenset(
-        ("position", "since", "valid_from", "valid_until", "key", "slot", "expires_at", "pinned", "sources")
+        ("position", "since", "valid_from", "valid_until", "key", "slot", "expires_at", "pinned", "sources", "trust")
     ),
     item=MEMORY_ITEM,
     feed=InFeed("memory", memory_contents, each_imported("memory")),

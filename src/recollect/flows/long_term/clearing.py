@@ -1,11 +1,11 @@
 """Clearing: deletes all long-term memories of a user, an agent, a session, or of everybody."""
 
-from recollect import telemetry
+from recollect import origin, telemetry
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.kinds.long_term import MEMORY
-from recollect.flows.long_term.memory_requests import check_scope
+from recollect.flows.long_term.memory_requests import NO_SCOPE, check_scope
 from recollect.flows.long_term.memory_writer import MemoryWriter
 from recollect.memory.changes import Change
 from recollect.memory.memories import MemoryScope
@@ -23,7 +23,7 @@ class MemoryClearing:
         self._database = database
         self._memories = capabilities.memories
         self._changes = capabilities.changes
-        self._writer = MemoryWriter(capabilities.memories, capabilities.passages, passage_writer)
+        self._writer = MemoryWriter(capabilities.memories, capabilities.passages, capabilities.held, passage_writer)
 
     @telemetry.memory_operation("delete_memory", lambda deleted: deleted)
     async def clear(self, namespace: str, scope: MemoryScope, *, everybody: bool = False) -> int:
@@ -31,9 +31,15 @@ class MemoryClearing:
 
         Their histories stay, without texts. A scope without ids is refused, unless everybody is meant.
         """
-        check_scope(scope, needed=not everybody)
+        origin.require("admin")
         if everybody and scope != MemoryScope():
             raise Invalid("everybody goes without user_id, agent_id and session_id: leave out one or the other")
+        if everybody:
+            origin.require_no_limits()
+        elif scope == MemoryScope():
+            # Also where the key would say whose: nobody means to delete all of it by leaving out a parameter.
+            raise Invalid(NO_SCOPE)
+        scope = check_scope(scope, needed=False)
         deleted = 0
         while True:
             async with self._database.transaction(namespace) as tx:

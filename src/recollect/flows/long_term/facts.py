@@ -1,14 +1,15 @@
 """Facts: what a chat tells becomes several memories, one per fact with a language model, one per message without."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Invalid
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.long_term.condense import FEATURE, Condensed, Sentence, shown, verbatim
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.memory_requests import ChatLine, Options, as_text, check_scope
@@ -79,20 +80,22 @@ class AddedFacts:
     """Why no language model read the chat although there is one, or why only keyword search finds a memory for now."""
 
 
-class Facts:
+class Facts(Masked):
     """Adds each fact as a memory of its own: a call that was interrupted may be repeated, and adds what is missing."""
 
     def __init__(self, memories: LongTermMemory, llm: Llm | None) -> None:
         self._memories = memories
         self._llm = llm
 
+    @masks("told")
     async def add(self, namespace: str, told: Told) -> AddedFacts:
         """Store what a chat tells."""
+        origin.require("write")
         if not told.lines:
             raise Invalid("messages must have text: there is nothing to remember")
         for line in told.lines:
             checks.text(line.content, "messages")
-        check_scope(told.scope, needed=True)
+        told = replace(told, scope=check_scope(told.scope))
         text = as_text(told.lines)
         if told.verbatim or self._llm is None or len(text) > MAX_CHARACTERS:
             return await self._each_message(namespace, told)

@@ -8,27 +8,28 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from recollect import checks, tasks, telemetry
+from recollect import checks, tasks, telemetry, trust
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.provenance import Provenance
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.long_term.condense import MAX_CONDENSED_CHARACTERS, Condensed, condense, verbatim
 from recollect.flows.long_term.echoes import Echoes
-from recollect.flows.long_term.memory_ids import as_uuid, existing, unknown
+from recollect.flows.long_term.memory_ids import as_uuid, existing, require_since, unknown
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options, check_scope
-from recollect.flows.long_term.memory_results import Added, Deleted, FoundMemory, Page, Written
-from recollect.flows.long_term.memory_writer import Additions, MemoryWriter, Replaced, superseding
+from recollect.flows.long_term.memory_results import Added, Deleted, Page, Written
+from recollect.flows.long_term.memory_search import MemorySearch, in_force
+from recollect.flows.long_term.memory_writer import Additions, MemoryWriter, Replaced, stored_trust, superseding
 from recollect.flows.named_items import NamedItems
-from recollect.flows.results import Results
-from recollect.flows.search.recall import MAX_TOP_K, NOMINEES, Recall
-from recollect.flows.search.relevance import Floor
+from recollect.flows.search.recall import Recall
 from recollect.inference.llm import Llm
 from recollect.language.sameness import gist
 from recollect.memory import changes
+from recollect.memory.index.held import Held
 from recollect.memory.index.passages import Passages
-from recollect.memory.index.search import Scope
 from recollect.memory.memories import (
     CATEGORIES,
     EXPIRE,
@@ -40,14 +41,12 @@ from recollect.memory.memories import (
     Place,
     StoredMemory,
 )
-from recollect.origin import Origin
+from recollect.origin import Origin, own_work, require
 from recollect.storage.database import Database, Transaction
 from recollect.storage.failures import Contended, Duplicate
 
 MAX_LISTED = 1000
 
-# Nominees of each leg per result: the best of both legs together are not the best of either.
-NOMINATED_EACH = 2
 # Memories of the same scope that a model compares a new one with, and how many are searched to find them.
 COMPARED = 5
 LOOKED_AT = 50
@@ -63,7 +62,7 @@ _NOBODY = Origin("library")
 Result = TypeVar("Result")
 
 
-class LongTermMemory:
+class LongTermMemory(MemorySearch, Masked):
     """Keeps memories of users, agents and sessions, each found by keyword and semantic search."""
 
     def __init__(
@@ -71,23 +70,24 @@ class LongTermMemory:
         database: Database,
         memories: Memories,
         passages: Passages,
+        held: Held,
         passage_writer: PassageWriter,
         recall: Recall,
         feed: changes.Changes,
         named_items: NamedItems,
         llm: Llm | None,
     ) -> None:
-        self._database = database
-        self._memories = memories
+        super().__init__(database, memories, recall)
         self._passage_writer = passage_writer
-        self._writer = MemoryWriter(memories, passages, passage_writer)
-        self._recall = recall
+        self._writer = MemoryWriter(memories, passages, held, passage_writer)
         self._changes = feed
         self._named_items = named_items
         self._echoes = Echoes(database, memories, self.nearest)
+        self._provenance = Provenance(database, passages, held)
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
+    @masks("text", "metadata", "options")
     async def add(
         self,
         namespace: str,
@@ -102,21 +102,22 @@ class LongTermMemory:
     ) -> Added:
         """Store one memory, unless its scope has it already, or it only repeats what was recalled into a prompt.
 
-        Metadata and options that are new to the memory that exists become its own.
-        `recalled` are texts or ids of memories; `at` is when it was said. With a language model the memory is one
-        sentence of it, unless the caller knows what to store (`condensed`).
+        Metadata and options that are new to the memory that exists become its own. `recalled` are texts or ids of
+        memories. With a language model the memory is one sentence of it, unless the caller knows what to store.
         """
+        require("write")
         checks.text(text, "messages")
         checks.one_of(category, CATEGORIES, "category")
-        check_scope(scope)
+        scope = check_scope(scope)
         if scope.session_id is not None:
             refuse_stored_chat(scope.session_id)
         checks.metadata(metadata)
         said_at = checks.storable_utc(at, "at")
         options = (options or Options()).checked()
         sources = await self._named_items.required(namespace, options.sources)
-        replaced = await self._named(namespace, scope, options.supersedes)
-        additions = Additions(metadata or {}, options.details(), replaced, sources)
+        replaced = await self._named(namespace, scope, options)
+        of_sources = await self._provenance.lowest(namespace, sources)
+        additions = Additions(metadata or {}, options.details(), replaced, sources, of_sources)
         origin = Identity.of(scope, category, await _gist(text))
         if known := await self._known(namespace, origin, origin, additions):
             return known
@@ -139,55 +140,11 @@ class LongTermMemory:
             **options.details(),
             sources=tuple(sources),
             detail=condensed.origin_of(text),
+            trust=stored_trust([trust.of_item(MEMORY, None, each) for each in (options.trust, of_sources)]),
         )
         added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], additions)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
         return replace(added, degraded=" ".join(reasons) or None) if added.what == "created" else added
-
-    async def search(
-        self,
-        namespace: str,
-        query: str,
-        scope: MemoryScope,
-        chosen: Chosen | None = None,
-        limit: int = 100,
-        *,
-        min_relevance: Floor | None = None,
-        half_life_days: float | None = None,
-    ) -> Results[FoundMemory]:
-        """Memories that answer a question, best match first, each with its whole text."""
-        checks.between(limit, 1, MAX_TOP_K, "limit")
-        check_scope(scope)
-        only = (chosen or Chosen()).checked()
-        searched = Scope(
-            scope.user_id,
-            scope.agent_id,
-            scope.session_id,
-            (MEMORY,),
-            only.categories,
-            only.since,
-            only.until,
-            only.metadata,
-            as_of=only.as_of,
-            valid_at=only.valid_at,
-            where=only.where,
-        )
-        # Not folded: memories that recall takes for duplicates were stored as two on purpose.
-        found = await self._recall.recall(
-            namespace,
-            query,
-            searched,
-            top_k=limit,
-            fold=False,
-            nominees=max(NOMINEES, NOMINATED_EACH * limit),
-            min_relevance=min_relevance,
-            half_life_days=half_life_days,
-        )
-        async with self._database.reading(namespace) as db:
-            stored = await self._memories.find(db, [UUID(item.id) for item in found.memories], only.as_of)
-        hits = ((stored.get(UUID(item.id)), item.similarity) for item in found.memories)
-        in_force = (FoundMemory(memory, score) for memory, score in hits if memory is not None and _in_force(memory))
-        return Results(in_force, found.degraded)
 
     async def newest(
         self,
@@ -198,9 +155,8 @@ class LongTermMemory:
         chosen: Chosen | None = None,
     ) -> Page:
         """Memories, newest first; pages do not shift when others are added meanwhile."""
-        scope = scope or MemoryScope()
         checks.between(limit, 1, MAX_LISTED, "limit")
-        check_scope(scope, needed=False)
+        scope = check_scope(scope or MemoryScope(), needed=False)
         only = (chosen or Chosen()).checked()
         async with self._database.searching(namespace) as db:
             page = await self._memories.newest(db, scope, only, limit + 1, behind)
@@ -218,18 +174,24 @@ class LongTermMemory:
         return existing(found, wanted)
 
     @telemetry.memory_operation("update_memory")
-    async def update(self, namespace: str, memory_id: str, change: Change) -> Written:
-        """Give a memory another text, category or metadata; it is found by the new ones only."""
+    @masks("change")
+    async def update(self, namespace: str, memory_id: str, change: Change, if_since: datetime | None = None) -> Written:
+        """Give a memory another text, category or metadata; it is found by the new ones only.
+
+        With `if_since`, only if it has not changed since then.
+        """
         change = change.checked()
         memory = await self.get(namespace, memory_id)
         for _ in range(_ATTEMPTS):
-            changed = await self._changed(namespace, memory, change)
+            changed = await self._changed(namespace, memory, change, if_since)
             if changed is not None:
                 return changed
             memory = await self.get(namespace, memory_id)
         raise Conflict(f"Memory {memory.id} is being changed by another request: try again")
 
-    async def _changed(self, namespace: str, seen: StoredMemory, change: Change) -> Written | None:
+    async def _changed(
+        self, namespace: str, seen: StoredMemory, change: Change, if_since: datetime | None
+    ) -> Written | None:
         """The memory after a change; None if its text was changed by somebody else since it was seen."""
         new = change.of(seen)
         said = None if change.text is None and change.category is None else await _gist(new.text)
@@ -238,6 +200,7 @@ class LongTermMemory:
         async def write() -> StoredMemory | None:
             async with self._database.transaction(namespace) as tx:
                 memory = existing(await self._memories.lock(tx, [seen.id]), seen.id)
+                require_since(memory, if_since)
                 if memory.superseded_by is not None:
                     raise Conflict(
                         f"Memory {seen.id} is superseded by {memory.superseded_by}: undo that, or change the newer one"
@@ -250,7 +213,7 @@ class LongTermMemory:
 
         try:
             changed = await self._retried(namespace, write)
-        except Conflict as clash:
+        except Duplicate as clash:
             if said is None:
                 raise
             raise await self._explained(namespace, clash, new, said) from clash
@@ -260,7 +223,9 @@ class LongTermMemory:
         return Written(changed, prepared.degraded)
 
     @telemetry.memory_operation("delete_memory")
-    async def delete(self, namespace: str, memory_id: str, *, restore: bool = False) -> Deleted:
+    async def delete(
+        self, namespace: str, memory_id: str, *, restore: bool = False, if_since: datetime | None = None
+    ) -> Deleted:
         """Permanently delete a memory; its history stays, without its text.
 
         What it had superseded stays superseded, unless it is to be restored in the same transaction.
@@ -269,20 +234,22 @@ class LongTermMemory:
         async with self._database.reading(namespace) as db:
             replaced = await self._memories.replaced_by(db, wanted)
         if not restore:
-            await self._retried(namespace, lambda: self._remove(namespace, wanted, {}))
+            await self._retried(namespace, lambda: self._remove(namespace, wanted, {}, if_since))
             return Deleted(wanted, tuple(memory.id for memory in replaced), ())
         # A superseded memory never changes, so this stays valid until the transaction.
         prepared = {memory.id: await self._passage_writer.prepare(namespace, memory.text) for memory in replaced}
         try:
-            restored = await self._retried(namespace, lambda: self._remove(namespace, wanted, prepared))
-        except Conflict as clash:
+            restored = await self._retried(namespace, lambda: self._remove(namespace, wanted, prepared, if_since))
+        except Duplicate as clash:
             raise Conflict(
                 f"Some memories that memory {wanted} superseded now have duplicates, so not all can be restored: "
                 "delete it without restore, then undo individual memories"
             ) from clash
         return Deleted(wanted, tuple(memory.id for memory in replaced if memory.id not in restored), tuple(restored))
 
-    async def _remove(self, namespace: str, wanted: UUID, predecessors: Mapping[UUID, Prepared]) -> list[UUID]:
+    async def _remove(
+        self, namespace: str, wanted: UUID, predecessors: Mapping[UUID, Prepared], if_since: datetime | None
+    ) -> list[UUID]:
         """Delete a memory and restore its predecessors; returns those that are in force afterwards.
 
         Of two with the same key, the newer one supersedes the older.
@@ -290,7 +257,7 @@ class LongTermMemory:
         restored: list[UUID] = []
         async with self._database.transaction(namespace) as tx:
             held = await self._memories.lock(tx, [wanted, *predecessors])
-            existing(held, wanted)
+            require_since(existing(held, wanted), if_since)
             await self._writer.remove(tx, [wanted], "delete")
             recorded = [changes.Change("delete", MEMORY, str(wanted))]
             for memory in held.values():
@@ -311,11 +278,12 @@ class LongTermMemory:
         """
         removed = 0
         while True:
-            async with self._database.transaction(namespace) as tx:
-                expired = await self._memories.expired(tx, SWEPT_AT_ONCE)
-                gone = await self._writer.remove(tx, expired, EXPIRE) if expired else []
-                recorded = [changes.Change("delete", MEMORY, str(each), EXPIRED, by=_NOBODY) for each in gone]
-                await self._changes.record(tx, recorded)
+            with own_work():
+                async with self._database.transaction(namespace) as tx:
+                    expired = await self._memories.expired(tx, SWEPT_AT_ONCE)
+                    gone = await self._writer.remove(tx, expired, EXPIRE) if expired else []
+                    recorded = [changes.Change("delete", MEMORY, str(each), EXPIRED, by=_NOBODY) for each in gone]
+                    await self._changes.record(tx, recorded)
             removed += len(gone)
             if once or len(expired) < SWEPT_AT_ONCE:
                 return removed
@@ -329,7 +297,7 @@ class LongTermMemory:
             raise unknown(memory_id)
         return entries
 
-    async def undo(self, namespace: str, memory_id: str) -> Written:
+    async def undo(self, namespace: str, memory_id: str, if_since: datetime | None = None) -> Written:
         """Restore a superseded memory. The memory that has its key now is superseded; any other successor stays."""
         memory = await self.get(namespace, memory_id)
         said, prepared = await asyncio.gather(_gist(memory.text), self._passage_writer.prepare(namespace, memory.text))
@@ -337,6 +305,7 @@ class LongTermMemory:
         async def write() -> StoredMemory:
             async with self._database.transaction(namespace) as tx:
                 held = existing(await self._memories.lock(tx, [memory.id]), memory.id)
+                require_since(held, if_since)
                 if held.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
                 restored, superseded = await self._writer.reinstate(tx, held, prepared)
@@ -345,7 +314,7 @@ class LongTermMemory:
 
         try:
             restored = await self._retried(namespace, write)
-        except Conflict as clash:
+        except Duplicate as clash:
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
@@ -391,11 +360,11 @@ class LongTermMemory:
         recorded = [*superseding(memory, superseded), changes.Change(event, MEMORY, str(memory.id), detail)]
         await self._changes.record(tx, recorded)
 
-    async def _named(self, namespace: str, scope: MemoryScope, supersedes: Sequence[str]) -> list[Replaced]:
+    async def _named(self, namespace: str, scope: MemoryScope, options: Options) -> list[Replaced]:
         """The memories that a caller wants replaced; refused if one is not of the same scope, or not in force."""
-        if not supersedes:
+        if not options.supersedes:
             return []
-        ids = list(dict.fromkeys(map(as_uuid, supersedes)))
+        ids = list(dict.fromkeys(map(as_uuid, options.supersedes)))
         async with self._database.reading(namespace) as db:
             found = await self._memories.find(db, ids)
         for memory_id in ids:
@@ -407,7 +376,7 @@ class LongTermMemory:
                 )
             if memory.superseded_by is not None:
                 raise Conflict(f"Memory {memory_id} is superseded by {memory.superseded_by} already: name that one")
-        return [Replaced(memory_id, {"because": "request"}) for memory_id in ids]
+        return [Replaced(memory_id, {"because": "request"}, if_since=options.if_since) for memory_id in ids]
 
     async def _condensed(self, namespace: str, text: str, scope: MemoryScope) -> Condensed:
         """One sentence of the language model, compared with similar memories; else the text as it is."""
@@ -444,7 +413,7 @@ class LongTermMemory:
         async def write() -> Added | None:
             async with self._database.transaction(namespace) as tx:
                 held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
-                if held is None or not _in_force(held) or held.text != memory.text:
+                if held is None or not in_force(held) or held.text != memory.text:
                     return None
                 if additions.is_part_of(held):
                     return Added(held, "existing")
@@ -458,7 +427,7 @@ class LongTermMemory:
             self._passage_writer.committed(namespace, prepared)
         return added
 
-    async def _explained(self, namespace: str, clash: Conflict, memory: StoredMemory, said: str) -> Conflict:
+    async def _explained(self, namespace: str, clash: Duplicate, memory: StoredMemory, said: str) -> Conflict:
         """The conflict that names the duplicate of a memory in its scope, if there is one."""
         identity = Identity.of(memory.scope, memory.category, said)
         same = await self._same(namespace, identity, identity)
@@ -469,7 +438,3 @@ class LongTermMemory:
 
 async def _gist(text: str) -> str:
     return await tasks.in_thread(gist, text) if len(text) > _ASKED_CHARACTERS else gist(text)
-
-
-def _in_force(memory: StoredMemory) -> bool:
-    return memory.superseded_by is None

@@ -1,9 +1,10 @@
 """Ids of long-term memories as callers write them, and what to say of one that there is not."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from uuid import UUID
 
-from recollect.errors import NotFound
+from recollect.errors import Conflict, NotFound
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.memory.memories import StoredMemory
 
@@ -36,6 +37,12 @@ def existing(found: Mapping[UUID, StoredMemory], memory_id: UUID) -> StoredMemor
     if memory_id not in found:
         raise unknown(str(memory_id))
     return found[memory_id]
+
+
+def require_since(memory: StoredMemory, since: datetime | None) -> None:
+    """Refuse a memory that is not as the caller saw it: `since` is when that was last changed; None is any."""
+    if since is not None and memory.since != since:
+        raise Conflict(f"Memory {memory.id} has changed since you looked at it: look again, then decide")
 
 
 def unknown(memory_id: str) -> NotFound:

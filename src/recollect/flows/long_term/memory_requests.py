@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
-from recollect import checks
+from recollect import checks, origin, trust
 from recollect.errors import Invalid
 from recollect.flows.kinds import registry
 from recollect.flows.search.metadata_where import json_path
 from recollect.memory.memories import CATEGORIES, Filter, MemoryScope, StoredMemory
+from recollect.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,28 @@ def as_text(lines: Sequence[ChatLine]) -> str:
     return "\n".join(f"{line.name or line.role}: {line.content}" for line in lines)
 
 
+def trust_of(lines: Sequence[ChatLine]) -> Trust | None:
+    """The lowest class of trust in a chat."""
+    return trust.lowest(trust.of_item("message", line.role) for line in lines)
+
+
 MAX_SOURCES = 100
 MAX_SUPERSEDED = 100
 
 
-def check_scope(scope: MemoryScope, *, needed: bool = True) -> None:
-    """Refuse a scope without any id, if one is needed, and ids that cannot be stored."""
+NO_SCOPE = "At least one of user_id, agent_id, or session_id must be provided"
+
+
+def check_scope(scope: MemoryScope, *, needed: bool = True) -> MemoryScope:
+    """The scope, within the limits of the caller's key; refused without any id, if one is needed, or with a bad one."""
+    user_id, agent_id = origin.narrowed(scope.user_id, scope.agent_id)
+    scope = replace(scope, user_id=user_id, agent_id=agent_id)
     ids = {name: value for name, value in asdict(scope).items() if value is not None}
     if needed and not ids:
-        raise Invalid("At least one of user_id, agent_id, or session_id must be provided")
+        raise Invalid(NO_SCOPE)
     for name, value in ids.items():
         checks.identifier(value, name)
+    return scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +58,9 @@ class Options:
     """What a caller may say of a new memory besides its text. None leaves a part out.
 
     `valid_from` and `valid_until` are when it is true in the world. In one scope at most one memory of a `key` is in
-    force. `supersedes` are ids of memories that it replaces, `sources` what it was made from, such as `message:ID`.
-    `expires_in` are seconds from now, another way to say `expires_at`.
+    force. `supersedes` are ids of memories that it replaces, unless they have changed since `if_since`; `sources` what
+    it was made from, such as `message:ID`. `expires_in` are seconds from now, another way to say `expires_at`. `trust`
+    says where the text comes from.
     """
 
     valid_from: datetime | None = None
@@ -58,6 +71,8 @@ class Options:
     supersedes: Sequence[str] = ()
     sources: Sequence[str] = ()
     expires_in: float | None = None
+    if_since: datetime | None = None
+    trust: str | None = None
 
     def checked(self) -> Self:
         """The same in UTC, or Invalid."""
@@ -71,6 +86,7 @@ class Options:
         said = self.details() | ({} if self.expires_in is None else {"expires_in": self.expires_in})
         checked = replace(self, **checked_details(said), expires_in=None)
         check_validity(checked.valid_from, checked.valid_until)
+        trust.stated(self.trust)
         return checked
 
     def details(self) -> dict[str, Any]:
@@ -149,6 +165,7 @@ class Chosen:
     """Which memories of a scope; None leaves a filter out. Metadata is what theirs must contain.
 
     `as_of`: what was in force then. `valid_at`: what is true then in the world. `where`: conditions on the metadata.
+    `superseded`: those that are no longer in force, instead of those that are.
     """
 
     categories: Sequence[str] | None = None
@@ -160,6 +177,8 @@ class Chosen:
     as_of: datetime | None = None
     valid_at: datetime | None = None
     where: Mapping[str, Any] | None = None
+    expires_before: datetime | None = None
+    superseded: bool = False
 
     def checked(self) -> Filter:
         """The same, or Invalid."""
@@ -171,6 +190,8 @@ class Chosen:
             _check_pinned(self.pinned)
         if "category" in (self.metadata or {}):
             raise Invalid("metadata.category is read-only: filter by categories")
+        if self.superseded and self.as_of is not None:
+            raise Invalid("as_of finds what was in force then: omit it, or do not ask for superseded memories")
         since, until = self.since, self.until
         if since is not None and until is not None:
             since, until = checks.time_range(since, until, ("since", "until"))
@@ -184,6 +205,8 @@ class Chosen:
             checks.as_of(self.as_of),
             checks.optional_utc(self.valid_at, "valid_at"),
             json_path(self.where, "where"),
+            checks.optional_utc(self.expires_before, "expires_before"),
+            self.superseded,
         )
 
 
@@ -196,3 +219,15 @@ def _merged(old: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[name] = _merged(merged.get(name), value) if isinstance(value, Mapping) else value
     return merged
+
+
+def metadata_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch that turns metadata into other metadata; what is null there cannot be told from what is gone."""
+    patch: dict[str, Any] = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        if name in old and isinstance(value, Mapping) and isinstance(old[name], Mapping):
+            if value != old[name]:
+                patch[name] = metadata_patch(old[name], value)
+        elif name not in old or value != old[name]:
+            patch[name] = value
+    return patch

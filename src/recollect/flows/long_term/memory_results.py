@@ -43,6 +43,8 @@ class FoundMemory:
 
     memory: StoredMemory
     score: float
+    namespace: str | None = None
+    """Where it was found, if the question named namespaces."""
 
 
 @dataclass(frozen=True, slots=True)

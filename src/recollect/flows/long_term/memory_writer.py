@@ -7,24 +7,31 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.errors import Conflict
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
+from recollect.flows.long_term.memory_ids import require_since
 from recollect.flows.long_term.memory_requests import MAX_SOURCES, check_validity
 from recollect.memory.changes import Change
+from recollect.memory.index.held import Held
 from recollect.memory.index.passages import Passages, Source
 from recollect.memory.memories import Draft, Memories, StoredMemory
 from recollect.storage.database import Transaction
+from recollect.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A memory to supersede, and why; `seen` is what a language model was shown of it."""
+    """A memory to supersede, and why; `seen` is what a language model was shown of it.
+
+    With `if_since`, it must not have changed since then.
+    """
 
     id: UUID
     reason: Mapping[str, Any]
     seen: StoredMemory | None = None
+    if_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,8 @@ class Additions:
     details: Mapping[str, Any]
     replaced: Sequence[Replaced]
     sources: Sequence[str] = ()
+    trust: str | None = None
+    """The lowest class of these sources."""
 
     def is_part_of(self, memory: StoredMemory) -> bool:
         """Whether a memory already has all of it."""
@@ -51,16 +60,23 @@ class Additions:
         metadata = {**memory.metadata, **self.metadata}
         checks.metadata(metadata)
         sources = tuple(dict.fromkeys([*memory.sources, *self.sources]))[: max(MAX_SOURCES, len(memory.sources))]
-        merged = replace(memory, metadata=metadata, sources=sources, **self.details)
+        merged = replace(memory, metadata=metadata, sources=sources, trust=self._trust_of(memory), **self.details)
         check_validity(merged.valid_from, merged.valid_until)
         return merged
+
+    def _trust_of(self, memory: StoredMemory) -> str | None:
+        """A memory that is also made from something less trusted is trusted less."""
+        if not self.sources or self.trust is None:
+            return memory.trust
+        return stored_trust([trust.of_item(MEMORY, None, each) for each in (memory.trust, self.trust)])
 
 
 class MemoryWriter:
     """Keeps past versions findable for questions about the past, and present ones for all others."""
 
-    def __init__(self, memories: Memories, passages: Passages, passage_writer: PassageWriter) -> None:
+    def __init__(self, memories: Memories, passages: Passages, held: Held, passage_writer: PassageWriter) -> None:
         self._memories = memories
+        self._held = held
         self._passages = passages
         self._passage_writer = passage_writer
 
@@ -92,6 +108,8 @@ class MemoryWriter:
         found = {}
         for each in replaced:
             memory = held.get(each.id)
+            if memory is not None:
+                require_since(memory, each.if_since)
             if memory is not None and memory.superseded_by is None and each.seen in (None, memory):
                 found[each.id] = memory, each.reason
             elif each.seen is None:
@@ -148,11 +166,18 @@ class MemoryWriter:
         removed = await self._memories.remove(tx, ids, event)
         passages += await self._passages.of_items(tx, MEMORY, list(map(str, removed)))
         await self._passages.remove(tx, passages)
+        await self._held.remove(tx, MEMORY, list(map(str, removed)))
         return removed
 
     async def _retire(self, tx: Transaction, memory_id: UUID, moment: datetime) -> None:
         past = await self._memories.last_version(tx, memory_id)
         await self._passages.retire(tx, MEMORY, str(memory_id), PAST_MEMORY, past, moment)
+
+
+def stored_trust(classes: Sequence[Trust]) -> str | None:
+    """The lowest of some classes as a memory keeps it: None is what memories are unless somebody says otherwise."""
+    of_class = trust.lowest(classes)
+    return None if of_class == trust.of_item(MEMORY) else of_class
 
 
 def superseding(memory: StoredMemory, superseded: Sequence[UUID]) -> list[Change]:
@@ -176,4 +201,6 @@ def _source(memory: StoredMemory, prepared: Prepared) -> Source:
         valid_from=memory.valid_from,
         valid_until=memory.valid_until,
         expires_at=memory.expires_at,
+        key=memory.key,
+        trust=memory.trust,
     )

@@ -87,7 +87,7 @@ class PinnedMemories:
         as_of: datetime | None,
         valid_at: datetime | None,
     ) -> Pinned:
-        check_scope(scope)
+        scope = check_scope(scope)
         chosen = Chosen(pinned=True, as_of=as_of, valid_at=valid_at or as_of or datetime.now(UTC))
         sizes: dict[UUID, int] = {}
         fitting: list[StoredMemory] = []

@@ -45,9 +45,9 @@ class Citations:
 
     async def of(
         self, namespace: str, passages: Sequence[Nominee], terms: Collection[str], as_of: datetime | None
-    ) -> dict[int, Cited]:
-        """What each passage has of some terms, by its id; nothing of an item that has changed since it was found."""
-        found: dict[int, Cited] = {}
+    ) -> dict[tuple[str, int], Cited]:
+        """What each passage of a namespace has of some terms; nothing of an item that has changed since."""
+        found: dict[tuple[str, int], Cited] = {}
         for first in range(0, len(passages), READ_AT_ONCE):
             some = passages[first : first + READ_AT_ONCE]
             targets = {each.id: Target(each.kind, each.item_id) for each in some if each.kind != PAST_MEMORY}
@@ -60,9 +60,9 @@ class Citations:
             for passage in some:
                 whole = texts.get(passage.id, "")
                 if len(whole) > _SHORT_CHARACTERS:
-                    found[passage.id] = await tasks.in_thread(cited, whole, passage.part, passage.text, terms)
+                    found[passage.key] = await tasks.in_thread(cited, whole, passage.part, passage.text, terms)
                 else:
-                    found[passage.id] = cited(whole, passage.part, passage.text, terms)
+                    found[passage.key] = cited(whole, passage.part, passage.text, terms)
         return found
 
 
@@ -79,5 +79,11 @@ def cited(whole: str, part: int, passage: str, terms: Collection[str]) -> Cited:
         end = start + len(passage)
         if start < 0:
             return Cited()
-    places = [Citation(start + first, start + last) for first, last in words.places(whole[start:end], terms)]
-    return Cited(tuple(places), tuple(whole[first:last] for first, last in places))
+    found = in_passage(whole[start:end], terms)
+    return found._replace(citations=tuple(Citation(start + first, start + last) for first, last in found.citations))
+
+
+def in_passage(passage: str, terms: Collection[str]) -> Cited:
+    """Where words stand in a passage itself that are indexed under some terms."""
+    places = [Citation(first, last) for first, last in words.places(passage, terms)]
+    return Cited(tuple(places), tuple(passage[first:last] for first, last in places))

@@ -31,10 +31,10 @@ LONGER_QUESTION = 1.5
 ANSWERED_BEFORE = 0.15
 """What the assistant answered then, as a part of an echo: behind what a person stated, before what is unrelated."""
 
-Session = tuple[str, str]
-"""Whose, and its id: two users may call theirs the same."""
+Session = tuple[str, str, str]
+"""The namespace, whose, and its id: two users may call theirs the same."""
 
-Place = tuple[str, str, str, int]
+Place = tuple[str, str, str, str, int]
 
 
 class Parts(NamedTuple):
@@ -170,8 +170,8 @@ class _Context:
     """What an item is measured against: the other nominees, and the messages around them."""
 
     neighbours: Mapping[Place, Neighbour]
-    echoes: Mapping[int, float]
-    """By the id of a passage: 1 for the question itself, asked before, and a little for what was answered then."""
+    echoes: Mapping[tuple[str, int], float]
+    """By passage: 1 for the question itself, asked before, and a little for what was answered then."""
     best_in_session: Mapping[Session, float]
     number_in_session: Mapping[Session, int]
     prefers_assistant: bool
@@ -202,14 +202,16 @@ def rank(nominees: Sequence[Nominee], bound: float, around: Sequence[Around], tr
     return sorted(ranked, key=lambda item: (-item.score, item.best.id))
 
 
-def decayed(ranked: Sequence[Ranked], half_life_days: float, now: datetime, exempt: Collection[int]) -> list[Ranked]:
+def decayed(
+    ranked: Sequence[Ranked], half_life_days: float, now: datetime, exempt: Collection[tuple[str, int]]
+) -> list[Ranked]:
     """The same items after each score has halved once per half-life, but for exempt passages; ties keep their order.
 
     A score below zero stays: to halve it would raise it.
     """
     aged = []
     for item in ranked:
-        lasting = item.best.id in exempt or item.score <= 0
+        lasting = item.best.key in exempt or item.score <= 0
         score = item.score if lasting else item.score * _halved(item.best, now, half_life_days)
         aged.append(replace(item, score=score, decay=score - item.score))
     return sorted(aged, key=lambda item: -item.score)
@@ -219,7 +221,7 @@ def neighbours(around: Sequence[Around], bound: float, unknown: float) -> dict[P
     """Each message by the passage of it that matches best; whether it asks, its last one tells."""
     found: dict[Place, Neighbour] = {}
     for passage in sorted(around, key=attrgetter("part")):
-        place = (passage.kind, passage.owner, passage.session_id, passage.position)
+        place = (passage.kind, passage.namespace, passage.owner, passage.session_id, passage.position)
         words = passage.lexical / bound if bound else 0.0
         cosine = unknown if passage.cosine is None else passage.cosine
         match = max(cosine + WORDS_IN_MATCH * words, 0.0)
@@ -234,23 +236,23 @@ def neighbours(around: Sequence[Around], bound: float, unknown: float) -> dict[P
 
 def _candidates(nominees: Sequence[Nominee], bound: float, unknown: float) -> list[_Candidate]:
     """Each item once, by the passage of it that matches best."""
-    best: dict[tuple[str, str], _Candidate] = {}
+    best: dict[tuple[str, str, str], _Candidate] = {}
     for nominee in nominees:
         cosine = unknown if nominee.cosine is None else nominee.cosine
         candidate = _Candidate(nominee, cosine, nominee.lexical / bound if bound else 0.0)
-        item = (nominee.kind, nominee.item_id)
+        item = (nominee.namespace, nominee.kind, nominee.item_id)
         if item not in best or (candidate.match, -nominee.part) > (best[item].match, -best[item].best.part):
             best[item] = candidate
     return list(best.values())
 
 
 def _context(candidates: Sequence[_Candidate], beside: Mapping[Place, Neighbour], traits: QuestionTraits) -> _Context:
-    echoes = {each.best.id: _echo(each, *_beside(each.best, beside), traits) for each in candidates}
+    echoes = {each.best.key: _echo(each, *_beside(each.best, beside), traits) for each in candidates}
     best: dict[Session, float] = {}
     for candidate in candidates:
         session = _session_of(candidate.best)
         # That the question was asked in a session does not make it a talk about it.
-        if session is not None and echoes[candidate.best.id] < 1:
+        if session is not None and echoes[candidate.best.key] < 1:
             best[session] = max(candidate.match, best.get(session, candidate.match))
     prefers_assistant = traits.asks_assistant and any(each.best.role == ASSISTANT for each in candidates)
     times = sorted({each.best.at for each in candidates}) if traits.asks_latest else []
@@ -284,7 +286,7 @@ def _signals(candidate: _Candidate, context: _Context, traits: QuestionTraits) -
         recency=_recency(passage, context, traits),
         length=min(len(passage.text) / LONG_ENOUGH, 1.0),
         asking=float(_asks_a_person(passage, before, after)),
-        echo=context.echoes[passage.id],
+        echo=context.echoes[passage.key],
     )
 
 
@@ -336,4 +338,4 @@ def _session_of(passage: Nominee) -> Session | None:
     """The session that a passage was said in; one that has a session only for its scope was not said there."""
     if passage.session_id is None or passage.position is None:
         return None
-    return passage.owner, passage.session_id
+    return passage.namespace, passage.owner, passage.session_id

@@ -1,113 +1,68 @@
 """Recall: finds the memories that answer a question, by keyword and semantic search combined."""
 
-import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
-from recollect import checks, tasks, telemetry
-from recollect.checks import Json
-from recollect.flows.indexing.namespace_models import NamespaceModels
+from recollect import checks, origin, tasks, telemetry, trust
+from recollect.errors import NotFound
+from recollect.flows.accounts.activity import Activity, counted
+from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.search import ranking, relevance
-from recollect.flows.search.citations import Citation, Citations, Cited
+from recollect.flows.search.citations import Citations, in_passage
 from recollect.flows.search.nomination import Nominated, Nomination
-from recollect.flows.search.ranking import Parts, QuestionTraits, Ranked
+from recollect.flows.search.ranking import QuestionTraits, Ranked
+from recollect.flows.search.recollection import (
+    BEYOND,
+    NOMINEES,
+    Explanation,
+    Inspection,
+    Recollection,
+    Wanted,
+    degraded,
+    explained,
+    folded,
+    kind_and_id,
+    recalled,
+    sifted,
+)
 from recollect.flows.search.relevance import Floor
-from recollect.flows.search.twins import Saying, saying
+from recollect.flows.search.understanding import Queries, Reading, Understanding, moment_of, traits_of
 from recollect.inference.embedding.scale import BUNDLED
-from recollect.language import dates, names, questions, words
-from recollect.language.tokens import estimate_tokens
 from recollect.memory.index.giants import Giant
-from recollect.memory.index.search import Lexical, Nominee, Opening, Scope, Search, lexical_question
-from recollect.memory.memories import CATEGORIES, Memories, memory_of
+from recollect.memory.index.search import Nominee, Scope, Scored, Search
+from recollect.memory.memories import CATEGORIES, Memories
 from recollect.storage.database import Database, Statements
 
-NOMINEES = 100
 MAX_TOP_K = 1000
 MAX_HALF_LIFE_DAYS = 36_500
+MAX_NAMESPACES = 8
+"""In one recall; each takes a connection of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a memory was recalled: the parts of its score, the words it shares, its rank in each leg (from 1)."""
+class _Prepared:
+    """A question in one namespace, with its keyword results, before semantic search."""
 
-    parts: Parts
-    matched_words: tuple[str, ...]
-    rank_by_words: int | None
-    rank_by_meaning: int | None
-    citations: tuple[Citation, ...] = ()
-    """Where the words that it shares stand in the whole text of the item that it is a passage of."""
-    cited_words: tuple[str, ...] = ()
-    """These words, as they are written there."""
+    namespace: str
+    reading: Reading
+    query: SemanticQuery
+    by_words: list[list[int]]
+    """For each scope."""
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """One thing recalled, by the passage of it that matched best."""
+class _NamespaceResults:
+    """The scored results of one namespace in one scope."""
 
-    kind: str
-    id: str
-    text: str
-    score: float
-    relevance: float
-    """The chance that it bears on the question, from 0 to 1, calibrated on real conversations."""
-    similarity: float
-    """From 0 to 1, comparable between questions: the cosine, or the share of the question's words without a vector."""
-    at: datetime
-    user_id: str
-    agent_id: str | None
-    session_id: str | None
-    role: str | None
-    speaker: str | None
-    category: str | None
-    metadata: Json
-    repeats: tuple[str, ...]
-    """Ids of duplicates from the same speaker, merged into this result."""
-    explanation: Explanation | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recollection:
-    """What was recalled, and what the answer could not see yet."""
-
-    memories: list[Memory]
-    pending: int
-    """Passages of the user, or of the namespace, that are not embedded yet: only keyword search finds them."""
-    answered: bool
-    """Whether the memory answers the question: a result reaches `min_relevance`, or else the evidence is enough."""
-    degraded: str | None = None
-    """Why only keyword search was used: no embedding model, or its provider failed. None if semantic search ran."""
-
-    @property
-    def by_meaning(self) -> bool:
-        """Whether semantic search ran, too."""
-        return self.degraded is None
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    top_k: int
-    token_budget: int | None = None
-    explain: bool = False
-    fold: bool = True
-    nominees: int = NOMINEES
-    min_relevance: Floor | None = None
-    now: datetime | None = None
-    half_life_days: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    plain: str
-    terms: tuple[words.QueryTerm, ...]
-    words: Lexical
-    traits: QuestionTraits
-    opening: Opening
+    reading: Reading
+    nominated: Nominated
+    scored: Scored
+    pinned: frozenset[tuple[str, int]]
 
 
 class Recall:
@@ -121,15 +76,19 @@ class Recall:
         namespace_models: NamespaceModels,
         citations: Citations,
         memories: Memories,
+        activity: Activity,
     ) -> None:
         self._database = database
         self._search = search
+        self._understanding = Understanding(search)
         self._nomination = nomination
         self._namespace_models = namespace_models
         self._citations = citations
         self._memories = memories
+        self.activity = activity
 
     @telemetry.memory_operation("search_memory", lambda found: len(found.memories))
+    @counted(lambda found: found.degraded)
     async def recall(
         self,
         namespace: str,
@@ -144,6 +103,7 @@ class Recall:
         min_relevance: Floor | None = None,
         now: datetime | None = None,
         half_life_days: float | None = None,
+        namespaces: Sequence[str] | None = None,
     ) -> Recollection:
         """The memories that answer a question, the best first, within a number and a budget of tokens.
 
@@ -151,13 +111,43 @@ class Recall:
         `now` is what "yesterday" in the question counts from. With `half_life_days`, the score of an item halves each
         time it gets so many days older; relevance does not, and pinned memories do not age.
         Items that say the same are folded into one, unless the caller wants each; `nominees` are items of each leg.
+        With `namespaces`, these are asked together in place of the caller's own, and each result is labelled.
         Raises NotSearched if keyword search finds nothing and semantic search cannot run.
         """
-        wanted = _Wanted(top_k, token_budget, explain, fold, max(nominees, top_k), min_relevance, now, half_life_days)
-        (found,) = await self._in_each(namespace, question, [scope or Scope()], wanted)
-        return found
+        wanted = Wanted(top_k, token_budget, explain, fold, max(nominees, top_k), min_relevance, now, half_life_days)
+        (inspection,) = await self._ask(namespace, namespaces, question, scope or Scope(), wanted)
+        return inspection.found
+
+    @telemetry.memory_operation("search_memory", lambda inspection: len(inspection.found.memories))
+    async def inspect(
+        self,
+        namespace: str,
+        question: str,
+        scope: Scope,
+        *,
+        top_k: int = 10,
+        token_budget: int | None = None,
+        min_relevance: Floor | None = None,
+        now: datetime | None = None,
+        half_life_days: float | None = None,
+        namespaces: Sequence[str] | None = None,
+    ) -> Inspection:
+        """What `recall` answers to the same, explained, and what it leaves out."""
+        wanted = Wanted(
+            top_k,
+            token_budget,
+            explain=True,
+            nominees=max(NOMINEES, top_k),
+            min_relevance=min_relevance,
+            now=now,
+            half_life_days=half_life_days,
+            beyond=BEYOND,
+        )
+        (inspection,) = await self._ask(namespace, namespaces, question, scope, wanted)
+        return inspection
 
     @telemetry.memory_operation("search_memory", lambda found: sum(len(each.memories) for each in found))
+    @counted(lambda found: any(each.degraded for each in found))
     async def in_each(
         self,
         namespace: str,
@@ -168,72 +158,74 @@ class Recall:
         min_relevance: Floor | None = None,
     ) -> list[Recollection]:
         """The same in several scopes of one owner; the question is embedded once."""
-        return await self._in_each(namespace, question, scopes, _Wanted(top_k, min_relevance=min_relevance))
+        wanted = Wanted(top_k, min_relevance=min_relevance)
+        return [each.found for each in await self._in_each([namespace], question, scopes, wanted)]
+
+    async def _ask(
+        self, own: str, namespaces: Sequence[str] | None, question: str, scope: Scope, wanted: Wanted
+    ) -> list[Inspection]:
+        """Ask the caller's namespace, or those that the caller names.
+
+        An operator may name any namespace; an empty one is an error, because it is probably misspelt.
+        """
+        if namespaces is None:
+            return await self._in_each([own], question, [scope], wanted)
+        named = list(dict.fromkeys(map(checks.namespace, namespaces)))
+        checks.between(len(named), 1, MAX_NAMESPACES, "the number of namespaces")
+        for each in named:
+            origin.require("read", each)
+            if origin.current().reach is None and each != own:
+                async with self._database.reading(each) as db:
+                    if not await self._search.is_filled(db):
+                        raise NotFound(f"Namespace {each} has nothing stored: check its name")
+        return await self._in_each(named, question, [scope], replace(wanted, labelled=True))
 
     async def _in_each(
-        self, namespace: str, question: str, scopes: Sequence[Scope], wanted: _Wanted
-    ) -> list[Recollection]:
+        self, namespaces: Sequence[str], question: str, scopes: Sequence[Scope], wanted: Wanted
+    ) -> list[Inspection]:
         for scope in scopes:
             _check(question, scope, wanted)
         if not scopes:
             return []
-        scopes = list(map(_with_past_versions, scopes))
+        scopes = [_with_past_versions(_within_limits(scope)) for scope in scopes]
+        asked_at = moment_of(scopes[0], wanted.now)
         async with AsyncExitStack() as stack:
-            async with self._database.searching(namespace) as db:
-                asked = await self._understand(db, question, scopes[0], wanted.now)
-                embedding = self._namespace_models.question_for(namespace, asked.opening.model, asked.plain)
-                (meaning,) = await stack.enter_async_context(tasks.beside(embedding))
-                # The connection has nothing else to do while the question is embedded.
-                by_words = [await self._search.by_words(db, scope, asked.words, wanted.nominees) for scope in scopes]
-            # Given back by now: a provider may take long, and needs a connection itself to note what it costs.
-            query = await meaning
-        query.require(any(by_words))
-        legs = (Nominated(asked.words, query, ids, []) for ids in by_words)
-        answers = (self._answer(namespace, asked, *each, wanted) for each in zip(scopes, legs, strict=True))
-        async with tasks.beside(*answers) as running:
-            return list(await asyncio.gather(*running))
+            queries = Queries(self._namespace_models, stack)
+            asked = await tasks.all_of(
+                *(self._prepare(each, question, scopes, asked_at, wanted.nominees, queries) for each in namespaces)
+            )
+        traits = traits_of(question, asked_at, [each.reading for each in asked])
+        answers = (self._answer(asked, number, scope, traits, wanted) for number, scope in enumerate(scopes))
+        inspections = await tasks.all_of(*answers)
+        for each in asked:
+            each.query.require(any(inspection.candidates for inspection in inspections))
+        return inspections
 
-    async def _understand(self, db: Statements, question: str, scope: Scope, now: datetime | None) -> _Question:
-        """Take the names of people out of the question: who said it is a signal of its own, not a matter of words.
+    async def _prepare(
+        self,
+        namespace: str,
+        question: str,
+        scopes: Sequence[Scope],
+        asked_at: datetime,
+        nominees: int,
+        queries: Queries,
+    ) -> _Prepared:
+        """Read the question in one namespace, and run keyword search in each scope."""
+        async with self._database.searching(namespace) as db:
+            reading = await self._understanding.of(db, question, scopes[0], asked_at)
+            embedding = await queries.of(namespace, reading)
+            # The connection has nothing else to do while the question is embedded.
+            by_words = [await self._search.by_words(db, scope, reading.words, nominees) for scope in scopes]
+        # Given back by now: a provider may take long, and needs a connection itself to note what it costs.
+        return _Prepared(namespace, reading, await embedding, by_words)
 
-        So is when. But "last week" may also be what somebody said: those words only add to a match.
-        """
-        owner = scope.owner
-        # Asked of the past, a question means its own day by "today".
-        asked_at = now or min(moment for moment in (datetime.now(UTC), scope.until, scope.as_of) if moment is not None)
-        whole = words.query_terms(question)
-        may_name = bool(names.title_case_candidates(question))
-        opening = await self._search.opening(db, owner, [term.variants for term in whole], with_speakers=may_name)
-        people = names.people_named(question, opening.speakers)
-        plain = names.without_names(question, people.said)
-        terms = whole if plain == question else words.query_terms(plain)
-        if not terms:
-            plain, terms = question, whole
-        variants = [term.variants for term in terms]
-        # Passages without an owner have only the keys of the namespace.
-        if {term.variants for term in terms} <= {term.variants for term in whole}:
-            weighed = lexical_question(db.namespace, owner or None, variants, opening.frequencies)
-        else:
-            # Without the names the question looks like one in another language.
-            weighed = await self._search.lexical(db, owner or None, variants)
-        undated = {each.variants for each in words.query_terms(dates.without_relative_dates(plain, asked_at))}
-        weighed = weighed.matched_by([term.variants for term in terms if term.variants in undated])
-        traits = QuestionTraits(
-            now=asked_at,
-            length=len(question),
-            people=people.speakers,
-            dates=tuple(dates.dates_named(question, asked_at)),
-            asks_assistant=questions.asks_assistant(question),
-            asks_summary=questions.asks_summary(question),
-            asks_latest=dates.asks_latest(question),
-            is_prompt=questions.is_prompt(question),
-        )
-        return _Question(plain, tuple(terms), weighed, traits, opening)
-
-    async def _answer(
-        self, namespace: str, asked: _Question, scope: Scope, found: Nominated, wanted: _Wanted
-    ) -> Recollection:
-        meaning, index = found.query.meaning, asked.opening.index if scope.is_whole() else None
+    async def _search_in(
+        self, prepared: _Prepared, number: int, scope: Scope, bound: float, wanted: Wanted
+    ) -> _NamespaceResults:
+        """Add semantic search and score everything found, relative to a bound that all namespaces share."""
+        namespace, meaning, words = prepared.namespace, prepared.query.meaning, prepared.reading.words
+        found = Nominated(words, prepared.query, prepared.by_words[number], [])
+        index = prepared.reading.opening.index if scope.is_whole() else None
         if meaning is not None and index is not None:
             giant = Giant(scope.owner, meaning.model, index.watermark, index.name, index.dimensions)
             near = await self._nomination.of_giant(namespace, giant, scope, meaning, wanted.nominees)
@@ -242,47 +234,80 @@ class Recall:
             if meaning is not None and index is None:
                 near = await self._search.by_meaning(db, scope, meaning, wanted.nominees)
                 found = replace(found, by_meaning=near)
-            scored = await self._search.score(db, found.passages(), found.words, meaning, scope)
+            scored = await self._search.score(db, found.passages(), words, meaning, scope)
             pinned = frozenset() if wanted.half_life_days is None else await self._pinned(db, scored.nominees)
-        if found.query.scale is not BUNDLED:
-            scored = scored.rescaled(found.query.scale.as_bundled)
-        ranked = ranking.rank(scored.nominees, found.words.bound, scored.around, asked.traits)
-        judged = relevance.of(ranked, asked.terms, asked.words, asked.traits)
+        if prepared.query.scale is not BUNDLED:
+            scored = scored.rescaled(prepared.query.scale.as_bundled)
+        if words.bound and words.bound != bound:
+            scored = scored.reweighed(bound / words.bound)
+        return _NamespaceResults(prepared.reading, found, scored, pinned)
+
+    async def _answer(
+        self, asked: Sequence[_Prepared], number: int, scope: Scope, traits: QuestionTraits, wanted: Wanted
+    ) -> Inspection:
+        """Rank the results of all namespaces together. Their scores share a bound, so they can be compared."""
+        bound = asked[0].reading.words.bound
+        everywhere = await tasks.all_of(*(self._search_in(each, number, scope, bound, wanted) for each in asked))
+        found = {prepared.namespace: each for prepared, each in zip(asked, everywhere, strict=True)}
+        nominees = [nominee for each in everywhere for nominee in each.scored.nominees]
+        around = [passage for each in everywhere for passage in each.scored.around]
+        ranked = ranking.rank(nominees, bound, around, traits)
+        judged = relevance.of(ranked, {prepared.namespace: prepared.reading for prepared in asked}, traits)
         # Only now: how likely something bears on the question is not a matter of its age.
         if wanted.half_life_days is not None:
-            ranked = ranking.decayed(ranked, wanted.half_life_days, asked.traits.now, pinned)
-        folded = _fold(ranked, wanted.top_k) if wanted.fold else [(item, ()) for item in ranked[: wanted.top_k]]
-        cited: dict[int, Cited] = {}
-        if wanted.explain:
-            terms = {variant for term in asked.terms for variant in term.variants}
-            cited = await self._citations.of(namespace, [item.best for item, _ in folded], terms, scope.as_of)
+            pinned = frozenset().union(*(each.pinned for each in everywhere))
+            ranked = ranking.decayed(ranked, wanted.half_life_days, traits.now, pinned)
+        if wanted.fold:
+            best = folded(ranked, wanted.top_k, wanted.beyond)
+        else:
+            best = [(item, ()) for item in ranked[: wanted.top_k + wanted.beyond]]
+        why: dict[tuple[str, int], Explanation] = {}
+        for prepared in asked if wanted.explain else ():
+            there = [item for item, _ in best if item.best.namespace == prepared.namespace]
+            why |= await self._explained(prepared.namespace, there, found[prepared.namespace], scope, traits, wanted)
         memories = [
-            _memory(
-                item,
-                judged.items[item.best.id],
-                repeats,
-                _explanation(item, asked, found, cited[item.best.id]) if wanted.explain else None,
-            )
-            for item, repeats in folded
+            recalled(item, judged.items[item.best.key], repeats, why.get(item.best.key), labelled=wanted.labelled)
+            for item, repeats in best
         ]
-        answered = judged.is_answered
-        if isinstance(wanted.min_relevance, float | int):
-            memories = [memory for memory in memories if memory.relevance >= wanted.min_relevance]
-            answered = bool(memories)
-        elif wanted.min_relevance == relevance.DEFAULT and not answered:
-            memories = []
-        shown = _within(memories, wanted.token_budget)
-        return Recollection(shown, asked.opening.pending, answered and bool(shown), found.query.degraded)
+        candidates = sifted(memories, judged.is_answered, wanted)
+        shown = [candidate.memory for candidate in candidates if candidate.fate == "shown"]
+        for memory in memories if wanted.beyond else shown:
+            origin.touch(memory.namespace or asked[0].namespace, origin.READ, memory.kind, [memory.id])
+        answered = bool(shown) and (judged.is_answered or isinstance(wanted.min_relevance, float | int))
+        pending = sum(prepared.reading.opening.pending for prepared in asked)
+        reasons = {prepared.namespace: prepared.query.degraded for prepared in asked}
+        return Inspection(Recollection(shown, pending, answered, degraded(reasons)), candidates)
 
-    async def _pinned(self, db: Statements, nominees: Sequence[Nominee]) -> frozenset[int]:
+    async def _explained(
+        self,
+        namespace: str,
+        items: Sequence[Ranked],
+        found: _NamespaceResults,
+        scope: Scope,
+        traits: QuestionTraits,
+        wanted: Wanted,
+    ) -> dict[tuple[str, int], Explanation]:
+        """Why items of one namespace are ranked where they are."""
+        terms = {variant for term in found.reading.terms for variant in term.variants}
+        passages = [item.best for item in items]
+        if wanted.beyond:
+            cited = {passage.key: in_passage(passage.text, terms) for passage in passages}
+        else:
+            cited = await self._citations.of(namespace, passages, terms, scope.as_of)
+        return {
+            item.best.key: explained(item, traits, found.reading, found.nominated, cited[item.best.key])
+            for item in items
+        }
+
+    async def _pinned(self, db: Statements, nominees: Sequence[Nominee]) -> frozenset[tuple[str, int]]:
         """The passages of pinned memories, past versions of them included."""
-        shown = ((nominee.id, *_shown(nominee)) for nominee in nominees)
+        shown = ((nominee.key, *kind_and_id(nominee)) for nominee in nominees)
         memories = {passage: UUID(item_id) for passage, kind, item_id in shown if kind == MEMORY}
         pinned = await self._memories.pinned(db, list(memories.values())) if memories else ()
         return frozenset(passage for passage, memory in memories.items() if memory in pinned)
 
 
-def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
+def _check(question: str, scope: Scope, wanted: Wanted) -> None:
     checks.question(question, "query")
     checks.between(wanted.top_k, 1, MAX_TOP_K, "top_k")
     if wanted.token_budget is not None:
@@ -304,9 +329,16 @@ def _check(question: str, scope: Scope, wanted: _Wanted) -> None:
         checks.one_of(kind, registry.recalled(), "kind")
     for category in scope.categories or ():
         checks.one_of(category, CATEGORIES, "category")
+    for each in scope.trusts or ():
+        checks.one_of(each, trust.CLASSES, "trust")
     if scope.since is not None and scope.until is not None:
         checks.time_range(scope.since, scope.until, ("since", "until"))
     checks.as_of(scope.as_of)
+
+
+def _within_limits(scope: Scope) -> Scope:
+    owner, agent_id = origin.narrowed(scope.owner, scope.agent_id)
+    return replace(scope, owner=owner, agent_id=agent_id)
 
 
 def _with_past_versions(scope: Scope) -> Scope:
@@ -314,79 +346,3 @@ def _with_past_versions(scope: Scope) -> Scope:
     if scope.as_of is None or scope.kinds is None or MEMORY not in scope.kinds:
         return scope
     return replace(scope, kinds=(*scope.kinds, PAST_MEMORY))
-
-
-def _fold(ranked: Sequence[Ranked], limit: int) -> list[tuple[Ranked, tuple[str, ...]]]:
-    """The best items; one that says the same as a better one, in the same person's words, goes behind that one."""
-    repeats: dict[Saying, list[str]] = {}
-    first: list[tuple[Ranked, list[str]]] = []
-    for item in ranked:
-        said = saying(item.best)
-        if said in repeats:
-            repeats[said].append(_shown(item.best)[1])
-        elif len(first) < limit:
-            repeats[said] = []
-            first.append((item, repeats[said]))
-        else:
-            break
-    return [(item, tuple(others)) for item, others in first]
-
-
-def _within(memories: list[Memory], token_budget: int | None) -> list[Memory]:
-    """The best memories that fit; one that does not is passed over for the next."""
-    if token_budget is None:
-        return memories
-    kept, left = [], token_budget
-    for memory in memories:
-        size = estimate_tokens(memory.text)
-        if size <= left:
-            kept.append(memory)
-            left -= size
-    return kept
-
-
-def _explanation(item: Ranked, asked: _Question, found: Nominated, cited: Cited) -> Explanation:
-    own = set(words.document_terms(item.best.text))
-    return Explanation(
-        parts=ranking.parts(item, asked.traits),
-        matched_words=tuple(term.word for term in asked.terms if own.intersection(term.variants)),
-        rank_by_words=_rank(item.best, found.by_words),
-        rank_by_meaning=_rank(item.best, found.by_meaning),
-        citations=cited.citations,
-        cited_words=cited.words,
-    )
-
-
-def _rank(nominee: Nominee, ids: Sequence[int]) -> int | None:
-    return ids.index(nominee.id) + 1 if nominee.id in ids else None
-
-
-def _shown(nominee: Nominee) -> tuple[str, str]:
-    """The kind and the id of an item in answers: a past version goes by the memory that it is of."""
-    if nominee.kind == PAST_MEMORY:
-        return MEMORY, memory_of(nominee.item_id)
-    return nominee.kind, nominee.item_id
-
-
-def _memory(item: Ranked, chance: float, repeats: tuple[str, ...], explanation: Explanation | None) -> Memory:
-    passage = item.best
-    kind, item_id = _shown(passage)
-    nearness = item.signals.words if passage.cosine is None else passage.cosine
-    return Memory(
-        kind=kind,
-        id=item_id,
-        text=passage.text,
-        score=item.score,
-        relevance=chance,
-        similarity=min(max(nearness, 0.0), 1.0),
-        at=passage.at,
-        user_id=passage.owner,
-        agent_id=passage.agent_id,
-        session_id=passage.session_id,
-        role=passage.role,
-        speaker=passage.speaker,
-        category=passage.category,
-        metadata=None if passage.metadata is None else json.loads(passage.metadata),
-        repeats=repeats,
-        explanation=explanation,
-    )

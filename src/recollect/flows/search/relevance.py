@@ -6,7 +6,7 @@ also asked of a conversation that cannot answer it. `python -m benchmarks releva
 how far they can be trusted.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from math import exp, log
@@ -14,8 +14,8 @@ from operator import mul
 from typing import Final, Literal, NamedTuple
 
 from recollect.flows.search.ranking import QuestionTraits, Ranked
-from recollect.language.words import QueryTerm, document_terms
-from recollect.memory.index.search import Lexical
+from recollect.flows.search.understanding import Reading
+from recollect.language.words import document_terms
 
 Floor = float | Literal["default"]
 
@@ -89,14 +89,14 @@ PROMPT = Fit(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether the memory answers the question, and the relevance of each item by the id of its passage."""
+    """Whether the memory answers the question, and the relevance of each item by its passage."""
 
     is_answered: bool
-    items: Mapping[int, float]
+    items: Mapping[tuple[str, int], float]
 
 
-def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, traits: QuestionTraits) -> Judged:
-    """Judge the results; where nothing is embedded, words stand for cosines."""
+def of(ranked: Sequence[Ranked], asked: Mapping[str, Reading], traits: QuestionTraits) -> Judged:
+    """Judge the results of some namespaces; where nothing is embedded, words stand for cosines."""
     if not ranked:
         return Judged(False, {})
     fit = PROMPT if traits.is_prompt else QUESTION
@@ -104,23 +104,22 @@ def of(ranked: Sequence[Ranked], terms: Collection[QueryTerm], asked: Lexical, t
     # That a question was asked before is no evidence that anybody knows the answer.
     told = [item for item in ranked if item.signals.echo < 1]
     if not told:
-        return Judged(False, {item.best.id: 0.0 for item in ranked})
+        return Judged(False, {item.best.key: 0.0 for item in ranked})
     ranked, echoes = told, [item for item in ranked if item.signals.echo == 1]
     cosines = [item.signals.cosine if by_meaning else item.signals.words for item in ranked]
-    evidence = _evidence(ranked, cosines, terms, asked, traits)
+    evidence = _evidence(ranked, cosines, asked, traits)
     answered = _logistic(fit.evidence_offset + sum(map(mul, fit.evidence, evidence)))
-    items = {item.best.id: 0.0 for item in echoes}
+    items = {item.best.key: 0.0 for item in echoes}
     for item, cosine in zip(ranked, cosines, strict=True):
         likeness = Likeness(cosine, item.signals.words, item.score - ranked[0].score)
-        items[item.best.id] = answered * _logistic(fit.likeness_offset + sum(map(mul, fit.likeness, likeness)))
+        items[item.best.key] = answered * _logistic(fit.likeness_offset + sum(map(mul, fit.likeness, likeness)))
     return Judged(answered >= (PROMPT_ANSWERED if traits.is_prompt else ANSWERED), items)
 
 
 def _evidence(
     ranked: Sequence[Ranked],
     cosines: Sequence[float],
-    terms: Collection[QueryTerm],
-    asked: Lexical,
+    asked: Mapping[str, Reading],
     traits: QuestionTraits,
 ) -> Evidence:
     top = [item.signals for item in ranked[:TOP]]
@@ -130,17 +129,17 @@ def _evidence(
         cosine=sum(best) / len(best),
         words=max(item.signals.words for item in ranked),
         session=max(signals.session for signals in top),
-        rare_words=max(_rare(item, terms, asked) for item in wordiest),
+        rare_words=max(_rare(item, asked[item.best.namespace]) for item in wordiest),
         speaker=max(signals.speaker for signals in top),
         recency=sum(signals.recency for signals in top) / len(top) if traits.is_prompt else 0.0,
         size=log(min(len(ranked), MOST)),
     )
 
 
-def _rare(item: Ranked, terms: Collection[QueryTerm], asked: Lexical) -> float:
-    own = set(document_terms(item.best.text))
-    shared = (asked.weights[term.variants[0]] for term in terms if own.intersection(term.variants))
-    return sum(nlargest(2, shared)) / (2 * asked.rarest) if asked.rarest else 0.0
+def _rare(item: Ranked, asked: Reading) -> float:
+    own, words = set(document_terms(item.best.text)), asked.words
+    shared = (words.weights[term.variants[0]] for term in asked.terms if own.intersection(term.variants))
+    return sum(nlargest(2, shared)) / (2 * words.rarest) if words.rarest else 0.0
 
 
 def _logistic(value: float) -> float:

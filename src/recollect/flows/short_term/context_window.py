@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.flows.chat_ids import refuse_stored_chat
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.short_term.summaries import Summariser
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
 from recollect.memory.log import NewMessage
-from recollect.memory.windows import SUMMARY, Strategy, WindowConfig, WindowMessage
+from recollect.memory.windows import SUMMARY, OutlinedMessage, Strategy, WindowConfig, WindowMessage
 
 # Of a window's messages, the share of the oldest that one summary takes the place of.
 COMPACTED_PERCENT = 60
@@ -23,6 +24,9 @@ COMPACTED_PERCENT = 60
 BUDGET_OF_THRESHOLD = 4
 LEAST_SUMMARY = 32
 BUDGET_OF_PART = 2
+
+# A message whose tokens count, with all of its text or without.
+Weighed = TypeVar("Weighed", WindowMessage, OutlinedMessage)
 
 # How often to begin anew because another process has compacted the window meanwhile.
 _ATTEMPTS = 3
@@ -50,7 +54,40 @@ class Context:
         return _tokens(self.messages)
 
 
-class ContextWindow:
+@dataclass(frozen=True, slots=True)
+class OutlinedWindow:
+    """A window for people: the rule in force, what the session sets of it, and what an agent would have before it.
+
+    Texts are cut. Of a large window the oldest messages are left out, and it is not whole.
+    """
+
+    strategy: Strategy
+    max_messages: int
+    max_tokens: int
+    own: WindowConfig
+    messages: list[OutlinedMessage]
+    is_whole: bool
+
+    @property
+    def total_tokens(self) -> int:
+        """Of the messages here, about."""
+        return _tokens(self.messages)
+
+    @property
+    def begins(self) -> int | None:
+        """The position of its first message that is not pinned; None if the log has none of them."""
+        in_log = (each.position for each in self.messages if each.position is not None and not each.pinned)
+        return next(in_log, None)
+
+    @property
+    def will_be_compacted(self) -> bool:
+        """Whether its next reader gets a summary in the place of its oldest messages."""
+        if self.strategy == "sliding_window":
+            return False
+        return not self.is_whole or bool(to_compact(self.messages, self.max_tokens))
+
+
+class ContextWindow(Masked):
     """Short-term memory, whichever store it lives in."""
 
     def __init__(self, store: WindowStore, summariser: Summariser, defaults: WindowDefaults) -> None:
@@ -59,6 +96,7 @@ class ContextWindow:
         self._defaults = defaults
         self._compacting: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
+    @masks("messages")
     async def add(
         self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
     ) -> list[WindowMessage]:
@@ -100,10 +138,29 @@ class ContextWindow:
                 rest = messages[len(part) :]
                 pinned = [message for message in part if message.pinned]
                 summary = await self._summary(namespace, part, budget(part, [*pinned, *rest], max_tokens))
-                if await self._store.replace(namespace, session_id, part, summary):
+                # Whoever reads first brings it about, also one who may only read.
+                with origin.own_work():
+                    is_replaced = await self._store.replace(namespace, session_id, part, summary)
+                if is_replaced:
                     break
         # Also where others were quicker each time: this is what the window was, and it fits.
         return Context([*pinned, summary, *rest], strategy)
+
+    async def outline(self, namespace: str, session_id: str, shown: int, characters: int) -> OutlinedWindow:
+        """The window as it is now, not compacted for it: so many messages, and characters of each, at most."""
+        checks.identifier(session_id, "session_id")
+        defaults = self._defaults
+        own, messages, is_whole = await self._store.outline(
+            namespace, session_id, defaults.strategy, defaults.max_messages, shown, characters
+        )
+        return OutlinedWindow(
+            own.strategy or defaults.strategy,
+            own.max_messages or defaults.max_messages,
+            own.max_tokens or defaults.max_tokens,
+            own,
+            messages,
+            is_whole,
+        )
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> WindowConfig:
         """Set what holds for this session, over all that was set before; None follows the defaults."""
@@ -136,7 +193,7 @@ class ContextWindow:
         return WindowMessage.of(uuid7(), SUMMARY, made.text, metadata, going[-1].at, compacted=True)
 
 
-def to_compact(messages: Sequence[WindowMessage], max_tokens: int) -> Sequence[WindowMessage]:
+def to_compact(messages: Sequence[Weighed], max_tokens: int) -> Sequence[Weighed]:
     """The beginning of a window that is to become a summary, but for what is pinned: nothing below the threshold.
 
     It is the oldest 60 % of the messages, or as many more as it takes for summary and rest to fit. The newest message
@@ -171,5 +228,5 @@ def _wanted(max_tokens: int) -> int:
     return max(max_tokens // BUDGET_OF_THRESHOLD, min(LEAST_SUMMARY, max_tokens // BUDGET_OF_PART))
 
 
-def _tokens(messages: Sequence[WindowMessage]) -> int:
+def _tokens(messages: Sequence[WindowMessage | OutlinedMessage]) -> int:
     return sum(message.tokens for message in messages)

@@ -1,19 +1,29 @@
 """Where short-term windows live: over the log in PostgreSQL, or in buffers of their own in Redis."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from recollect import origin
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import NewMessage
-from recollect.memory.windows import Strategy, Window, WindowConfig, WindowMessage, is_pinned
+from recollect.memory.windows import (
+    Outline,
+    OutlinedMessage,
+    Strategy,
+    Window,
+    WindowConfig,
+    WindowMessage,
+    is_pinned,
+)
 from recollect.steps import in_steps
 from recollect.storage.database import Database
 
@@ -54,6 +64,11 @@ class WindowStore(Protocol):
 
         Strategy and number are for a session that does not set them.
         """
+
+    async def outline(
+        self, namespace: str, session_id: str, strategy: Strategy, max_messages: int, shown: int, characters: int
+    ) -> Outline:
+        """The same for people: beginnings of texts, and so many of the last messages at most."""
 
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """Set all of it; a session that does not exist begins with it."""
@@ -121,10 +136,18 @@ class LogWindows:
         async with self._database.reading(namespace) as db:
             return await self._capabilities.windows.read(db, session_id, max_messages, strategy, as_of)
 
+    async def outline(
+        self, namespace: str, session_id: str, strategy: Strategy, max_messages: int, shown: int, characters: int
+    ) -> Outline:
+        """In one round trip."""
+        async with self._database.reading(namespace) as db:
+            return await self._capabilities.windows.outline(db, session_id, strategy, max_messages, shown, characters)
+
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """A session may be set up before its first message."""
         async with self._database.transaction(namespace) as tx:
-            await self._capabilities.windows.configure(tx, session_id, ANONYMOUS, config)
+            user_id, _ = origin.narrowed(None)
+            await self._capabilities.windows.configure(tx, session_id, user_id or ANONYMOUS, config)
 
     async def delete(self, namespace: str, session_id: str) -> bool:
         """From the log."""
@@ -141,8 +164,9 @@ class LogWindows:
 class BufferedWindows:
     """Windows in Redis, which hold their messages themselves: a summary takes the place of what it stands for."""
 
-    def __init__(self, buffers: "Buffers") -> None:
+    def __init__(self, buffers: "Buffers", database: Database) -> None:
         self._buffers = buffers
+        self._database = database
 
     async def add(
         self, namespace: str, session_id: str, messages: Sequence[NewMessage], user_id: str | None = None
@@ -159,8 +183,23 @@ class BufferedWindows:
             )
             for new in messages
         )
-        await self._buffers.append(namespace, session_id, await in_steps(map(_item, stored)))
+        items = await in_steps(map(_item, stored))
+        texts = (text for new in messages for text in (new.content, new.metadata))
+        async with self._charged(namespace, *texts, rows=len(messages)):
+            await self._buffers.append(namespace, session_id, items)
+        origin.touch(namespace, "add", "message", (message.id for message in stored))
         return stored
+
+    @asynccontextmanager
+    async def _charged(self, namespace: str, *texts: str | None, rows: int = 1) -> AsyncIterator[None]:
+        """Charge what the block puts into Redis; if it fails, nothing is charged."""
+        if not self._database.meter.counts(origin.current()):
+            yield
+            return
+        async with self._database.transaction(namespace) as tx:
+            tx.tally.add(None, *texts, rows=rows)
+            await tx.tally.charge(tx.all)  # at the end it would be too late: Redis would have it
+            yield
 
     async def messages(
         self, namespace: str, session_id: str, limit: int | None, as_of: datetime | None = None
@@ -168,6 +207,7 @@ class BufferedWindows:
         """All that the buffer holds."""
         _refuse_past(as_of)
         items = await self._buffers.last(namespace, session_id, limit)
+        origin.touch(namespace, origin.READ, "message", (message_id for message_id, _ in items))
         return await in_steps(
             WindowMessage.of(
                 UUID(message_id),
@@ -200,18 +240,42 @@ class BufferedWindows:
     ) -> Window:
         """What it sets is in the buffer's note."""
         _refuse_past(as_of)
-        note = await self._buffers.note(namespace, session_id)
-        config = WindowConfig() if note is None else WindowConfig(**json.loads(note))
+        config = await self._config(namespace, session_id)
         slides = (config.strategy or strategy) == "sliding_window"
         limit = (config.max_messages or max_messages) if slides else None
         return Window(config, await self.messages(namespace, session_id, limit))
 
+    async def outline(
+        self, namespace: str, session_id: str, strategy: Strategy, max_messages: int, shown: int, characters: int
+    ) -> Outline:
+        """Of what the buffer holds; one more than is shown tells whether that is all."""
+        config = await self._config(namespace, session_id)
+        slides = (config.strategy or strategy) == "sliding_window"
+        most = min(config.max_messages or max_messages, shown + 1) if slides else shown + 1
+        found = await self.messages(namespace, session_id, most)
+        messages = [
+            OutlinedMessage(
+                message.id,
+                None,
+                message.role,
+                message.content[:characters],
+                message.tokens,
+                message.at,
+                message.compacted,
+                message.pinned,
+            )
+            for message in found[-shown:]
+        ]
+        return Outline(config, messages, is_whole=len(found) <= shown)
+
     async def configure(self, namespace: str, session_id: str, config: WindowConfig) -> None:
         """In the buffer's note."""
-        await self._buffers.write_note(namespace, session_id, json.dumps(asdict(config)))
+        async with self._charged(namespace):
+            await self._buffers.write_note(namespace, session_id, json.dumps(asdict(config)))
 
     async def delete(self, namespace: str, session_id: str) -> bool:
         """At once, whatever its size."""
+        origin.touch(namespace, "delete", "session", [session_id])
         return await self._buffers.remove(namespace, session_id)
 
     async def external_sessions(self, namespace: str, session_ids: Sequence[str] | None) -> list[str]:
@@ -223,6 +287,10 @@ class BufferedWindows:
     async def ping(self) -> None:
         """Ask Redis."""
         await self._buffers.ping()
+
+    async def _config(self, namespace: str, session_id: str) -> WindowConfig:
+        note = await self._buffers.note(namespace, session_id)
+        return WindowConfig() if note is None else WindowConfig(**json.loads(note))
 
 
 def _refuse_past(as_of: datetime | None) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 from recollect import checks
 from recollect.errors import Conflict, Invalid
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.stores import FILE, STORE, source_of
 from recollect.flows.stores import rules
@@ -47,7 +48,7 @@ class Edit:
     expected_sha256: str | None = None
 
 
-class Files:
+class Files(Masked):
     """Every write locks the store, so that two writers take turns."""
 
     def __init__(self, database: Database, capabilities: Capabilities, passage_writer: PassageWriter) -> None:
@@ -58,6 +59,7 @@ class Files:
         self._changes = capabilities.changes
         self._passage_writer = passage_writer
 
+    @masks("path", "content")
     async def create(self, namespace: str, store_id: str, path: str, content: str) -> StoredFile:
         """A new file; never in place of another."""
         rules.path(path)
@@ -81,6 +83,7 @@ class Files:
             file = await self._files.find(db, store.id, rules.required_id(rules.FILE, file_id))
         return rules.known(file, rules.FILE, file_id)
 
+    @masks("path")
     async def find_at(self, namespace: str, store_id: str, path: str) -> StoredFile | None:
         """The file at a path, if there is one."""
         checks.storable(path, "path")
@@ -88,6 +91,7 @@ class Files:
             store = await self._store(db, store_id)
             return (await self._files.at_paths(db, store.id, [path], with_content=True)).get(path)
 
+    @masks("edit")
     async def change(self, namespace: str, store_id: str, file_id: str, edit: Edit) -> StoredFile:
         """Another content or path, or both. What is so already stays as it is, and gets no version."""
         if edit.path is not None:
@@ -129,6 +133,7 @@ class Files:
             await self._changes.record(tx, [Change("delete", FILE, str(file.id))])
         return file
 
+    @masks("folder")
     async def listing(
         self,
         namespace: str,

@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.defence.masking import Masked, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.stores import FILE_ITEM, STORE, STORE_ITEM
@@ -31,7 +32,7 @@ OWNER = "user_id"
 FILES_AT_ONCE = 100
 
 
-class MemoryStores:
+class MemoryStores(Masked):
     """Stores without what is in them; see Files."""
 
     def __init__(self, database: Database, capabilities: Capabilities, removal: Removal) -> None:
@@ -41,6 +42,7 @@ class MemoryStores:
         self._changes = capabilities.changes
         self._removal = removal
 
+    @masks("name", "description", "metadata")
     async def create(
         self,
         namespace: str,
@@ -88,6 +90,7 @@ class MemoryStores:
             found = await self._stores.newest(db, replace(chosen, since=since, until=until), behind, limit + 1)
         return Page.of(found, limit, lambda store: (store.created_at, store.id))
 
+    @masks("name", "description", "metadata")
     async def change(
         self,
         namespace: str,
@@ -125,6 +128,7 @@ class MemoryStores:
 
     async def delete(self, namespace: str, store_id: str) -> None:
         """Forget a store with all that is and was in it. A call that was interrupted can be repeated."""
+        origin.require("admin")
         store = await self.archive(namespace, store_id)
         tally = Tally()
         while True:

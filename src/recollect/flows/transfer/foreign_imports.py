@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
+from recollect.flows.defence.masking import Masked
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.kinds.long_term import MEMORY_HISTORY, MEMORY_KIND
 from recollect.flows.transfer.import_lines import BadLine, Line, read
@@ -27,7 +29,7 @@ OBSERVATIONS = "observations"
 WEIGHT = 1.0
 
 
-class Adopting:
+class Adopting(Masked):
     """Takes over what others kept. What is there already stays as it is, so it can be run again."""
 
     def __init__(
@@ -58,6 +60,8 @@ class Adopting:
             try:
                 if isinstance(line, BadLine):
                     raise Invalid(line.reason)
+                if self.masking is not None:
+                    line = replace(line, fields=await self.masking.of(namespace, line.fields))
                 kind, new = await self._take_over(namespace, line)
             except (Invalid, Conflict) as problem:
                 report.refuse(line.place, problem)
@@ -77,6 +81,8 @@ class Adopting:
         batch: list[Mem0Memory] = []
         for entry in parse_mem0(content, user_id, datetime.now(UTC)):
             if isinstance(entry, Mem0Memory):
+                if self.masking is not None:
+                    entry = replace(entry, fields=dict(await self.masking.record(namespace, MEMORY_KIND, entry.fields)))
                 batch.append(entry)
             else:
                 report.refuse(entry.place, entry.reason)

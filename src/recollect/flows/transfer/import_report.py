@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from recollect.errors import Conflict, Invalid, LimitReached
+from recollect.quotas import QuotaReached
 
 # More refusals than this are counted, not kept.
 MAX_TOLD = 1000
@@ -56,6 +57,20 @@ class Report:
         if len(self.refusals) < MAX_TOLD:
             self.refusals.append(Refusal(place, str(reason)))
 
+    def document(self, most: int = MAX_TOLD) -> dict[str, Any]:
+        """All of it as JSON; of each list, so many."""
+        return {
+            "added": dict(self.added),
+            "changed": dict(self.changed),
+            "known": dict(self.known),
+            "refused": self.refused,
+            "refusals": [{"place": refusal.place, "reason": refusal.reason} for refusal in self.refusals[:most]],
+            "left_out": [
+                {"reason": reason, "count": count, "examples": self.examples[reason]}
+                for reason, count in self.left_out.most_common(most)
+            ],
+        }
+
 
 async def each_alone_if_not_together(
     records: Sequence[T],
@@ -65,6 +80,9 @@ async def each_alone_if_not_together(
     """Store records in one transaction; if one of them cannot be, each in its own, and refuse those that cannot."""
     try:
         await store(records)
+    except QuotaReached:
+        # The rest would be refused, too, one by one.
+        raise
     except (Invalid, Conflict, LimitReached) as problem:
         if len(records) == 1:
             refuse(records[0], problem)

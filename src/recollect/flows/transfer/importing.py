@@ -1,11 +1,13 @@
 """Import: restores records with their ids, each batch in one transaction with its search index."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
 from recollect import checks, tasks
 from recollect.errors import Conflict, Invalid
+from recollect.flows.defence.masking import Masked
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.cognitive import WORKING_ITEM
 from recollect.flows.kinds.conversations import MESSAGE
@@ -91,7 +93,7 @@ class _Run:
             self.refuse(line, f"{name} {_REASONS[outcome]}")
 
 
-class Importing:
+class Importing(Masked):
     """Adds what is not there. What is there stays as it is, so an import that was stopped is simply run again."""
 
     def __init__(
@@ -132,7 +134,10 @@ class Importing:
             raise Invalid("The first line of the file does not name its namespace")
         namespace = checks.namespace(namespace or origin)
         run = _Run(namespace, await columns(self._database, [kind.record.table for kind in registry.KINDS]))
-        for kind, batch in _batches(_records(lines, run)):
+        batches = _batches(_records(lines, run))
+        # In a thread, since a server may have others to answer while lines are parsed.
+        while (found := await tasks.in_thread(next, batches, None)) is not None:
+            kind, batch = found
             if admitted := run.admitted(kind, batch):
                 await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
             if progress is not None:
@@ -144,6 +149,11 @@ class Importing:
         self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[str, ...], Outcome]:
         """Add those of some records that are not there, and make them findable; tells of each."""
+        if self.masking is not None:
+            clean = [await self.masking.record(tx.namespace, kind, record) for record in fields]
+            pairs = zip(texts, fields, clean, strict=True)
+            texts = [text if new is old else json.dumps(new, ensure_ascii=False) for text, old, new in pairs]
+            fields = clean
         outcomes = await self._records.restore(tx, kind.record, texts)
         added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
         owners: SessionOwners = {}
@@ -162,6 +172,9 @@ class Importing:
             # as slow as the first time.
             made = await tasks.in_thread(lambda: [source(record, owners) for record in added])
             await self._passages.add(tx, [each for each in made if each is not None])
+        if kind.item is not None and (judged := kind.item.judged) is not None:
+            shown = [judged(record, owners) for record in added]
+            await self._passages.screen(tx, [each for each in shown if each is not None])
         if kind is WORKING_ITEM and added:
             await self._working.require_room(tx)
         return outcomes

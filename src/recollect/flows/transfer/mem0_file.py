@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.errors import Invalid
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.identifiers import uuid_of
@@ -97,6 +97,7 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "id": memory_id,
         "text": text,
         "category": category,
+        "trust": trust.IMPORT,
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "session_id": scope.session_id,
@@ -105,6 +106,8 @@ def _memory(place: str, entry: Any, user_id: str | None, now: datetime) -> Mem0M
         "origin": identity,
         "superseded_by": None,
         "created_at": created_at.isoformat(),
+        # It is known here from now on, whatever its own date: nobody was told of it before.
+        "since": now.isoformat(),
         "updated_at": None if updated_at is None else updated_at.isoformat(),
     }
     return Mem0Memory(place, fields)

@@ -75,12 +75,16 @@ class Entities:
             labels=[label for label, _ in entities.values()],
             observations=[json.dumps(observations) for _, observations in entities.values()],
         )
+        for row in rows:
+            label, observations = entities[row["name"]]
+            tx.tally.add(None, row["name"], label, *observations)
         return {row["name"]: row["id"] for row in rows}
 
     async def observe(self, tx: Transaction, observations: Mapping[int, Sequence[str]]) -> None:
         """Give entities that this transaction holds other observations, by their ids."""
         texts = [json.dumps(each) for each in observations.values()]
         await tx.all(_Sql.observe, ids=list(observations), observations=texts)
+        tx.tally.add(None, *texts, rows=len(texts))
 
     async def unobserve_versions(self, tx: Transaction, entity_id: int, observations: Sequence[str]) -> None:
         """Take observations out of what an entity was before."""

@@ -1,5 +1,6 @@
 -- all
 -- Entities, as many as asked for; a node that only an edge names is none.
+-- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace and labelled
@@ -8,6 +9,7 @@ limit :limit;
 
 -- named
 -- Entities by their names.
+-- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace and labelled and name = any(:names::text[])
@@ -15,6 +17,7 @@ order by id;
 
 -- by_ids
 -- Nodes by their ids.
+-- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace and id = any(:ids::bigint[])
@@ -22,6 +25,7 @@ order by id;
 
 -- matching
 -- Entities that have a text in their name, in their type or in an observation, in letters of any case.
+-- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace
@@ -62,14 +66,15 @@ returning id, name;
 -- observe
 -- Gives entities that are held other observations.
 update graph_nodes
-set properties = properties || jsonb_build_object('observations', given.observations::jsonb)
+set properties = jsonb_set(properties, '{observations}', given.observations::jsonb)
 from unnest(:ids::bigint[], :observations::text[]) as given (id, observations)
 where graph_nodes.namespace = :namespace and graph_nodes.id = given.id;
 
 -- unobserve_versions
 -- Takes observations out of what an entity was before, too.
+-- Role admin: they are gone for good.
 update graph_node_versions versions
-set properties = versions.properties || jsonb_build_object('observations', (
+set properties = jsonb_set(versions.properties, '{observations}', (
     select coalesce(jsonb_agg(told.observation order by told.place), '[]'::jsonb)
     from jsonb_array_elements_text(versions.properties -> 'observations') with ordinality as told (observation, place)
     where told.observation <> all(:observations::text[])

@@ -58,6 +58,7 @@ class Episodes:
     async def add(self, tx: Transaction, query: str, reward: float, reflection: str) -> Episode:
         """Store one lesson."""
         row = await tx.one(_Sql.add, query=query, reward=reward, reflection=reflection)
+        tx.tally.add(None, query, reflection)
         return Episode(row["id"], query, reward, reflection, row["created_at"])
 
     async def find(

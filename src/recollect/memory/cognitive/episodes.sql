@@ -15,6 +15,7 @@ where namespace = :namespace and id = any(:ids::bigint[]) and created_at >= :sin
 -- similar
 -- Episodes by the cosine of their query's nearest passage. The filters stand inside, so that a lesson with a high
 -- reward is found behind any number of nearer ones with a low one.
+-- Audit episode id
 select episodes.id, episodes.query, episodes.reward, episodes.reflection, episodes.created_at,
        max(1 - (vectors.embedding <=> :vector::text::halfvec)) as similarity
 from episodes
@@ -34,6 +35,7 @@ delete from episodes where namespace = :namespace and id = :episode_id returning
 
 -- page_episodes
 -- Episodes.
+-- Audit episode id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from episodes r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -60,6 +62,7 @@ select 1 as row from episodes where namespace = :namespace order by id limit :li
 
 -- shown_episodes
 -- Some episodes as the feed shows them.
+-- Audit episode item_id
 select id::text as item_id,
        jsonb_build_object(
            'text', left(query, :most::integer), 'reward', reward, 'reflection', left(reflection, :most)

@@ -147,6 +147,8 @@ class Golden:
             row = await tx.one(_Sql.keep, query=query, digest=digest)
         else:
             row = await tx.one(_Sql.put, query=query, digest=digest, expected_ids=expected_ids)
+        if known is None:
+            tx.tally.add(None, query)
         return PutQuery(row["id"], query, row["expected_ids"], row["created_at"], before)
 
     async def queries(self, db: Statements) -> list[GoldenQuery]:

@@ -18,10 +18,12 @@ returning id, expected_ids, created_at;
 
 -- queries
 -- The golden set.
+-- Audit golden id
 select id, query, expected_ids, created_at from golden_queries where namespace = :namespace order by id;
 
 -- find
 -- One golden query.
+-- Audit golden id
 select id, query, expected_ids, created_at from golden_queries where namespace = :namespace and id = :query_id;
 
 -- lock
@@ -57,6 +59,7 @@ set expected_ids = excluded.expected_ids, hits = excluded.hits, set_on = exclude
 
 -- end
 -- Forget the baselines of queries that are gone.
+-- Role write: a run does this.
 delete from golden_query_baselines where namespace = :namespace and query_id = any(:query_ids::bigint[]);
 
 -- record
@@ -72,6 +75,7 @@ set precision_at_5 = excluded.precision_at_5, baseline_precision = excluded.base
 
 -- forget_results
 -- The results of the run that another of the same day replaces.
+-- Role write: the run brings others.
 delete from golden_results where namespace = :namespace and day = :day;
 
 -- add_results
@@ -97,6 +101,7 @@ where namespace = :namespace and day = :day order by query_id;
 
 -- page_golden_queries
 -- The golden set.
+-- Audit golden id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from golden_queries r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -119,6 +124,7 @@ left join golden_queries stored on stored.namespace = :namespace and stored.id =
 
 -- page_golden_runs
 -- Runs of the golden set.
+-- Audit golden_run day
 select (to_jsonb(r) - 'namespace')::text as record, r.day
 from golden_runs r
 where r.namespace = :namespace and :user_id::text is null and (:after_day::date is null or r.day > :after_day)
@@ -141,6 +147,7 @@ left join golden_runs stored on stored.namespace = :namespace and stored.day = g
 
 -- page_golden_results
 -- What runs of the golden set found.
+-- Audit golden query_id
 select (to_jsonb(r) - 'namespace')::text as record, r.day, r.query_id
 from golden_results r
 where r.namespace = :namespace and :user_id::text is null
@@ -165,6 +172,7 @@ left join golden_results stored
 
 -- page_golden_query_baselines
 -- What golden queries are held to.
+-- Audit golden query_id
 select (to_jsonb(r) - 'namespace')::text as record, r.query_id
 from golden_query_baselines r
 where r.namespace = :namespace and :user_id::text is null
@@ -188,6 +196,7 @@ left join golden_query_baselines stored on stored.namespace = :namespace and sto
 
 -- shown_golden_queries
 -- Some golden queries as the feed shows them.
+-- Audit golden item_id
 select id::text as item_id,
        jsonb_build_object('text', left(query, :most::integer), 'expected_ids', expected_ids) as content, created_at as at
 from golden_queries

@@ -292,6 +292,7 @@ class Graph:
         held = await tx.first(_Sql.hold_node, **new)
         if held is None:
             if created := await tx.first(_Sql.create_node, label=label, **new):
+                tx.tally.add(None, name, label, properties)
                 return Node(*created)
             # Another caller has created the node in between.
             held = await tx.one(_Sql.hold_node, **new)
@@ -299,6 +300,7 @@ class Graph:
         if not changes:
             return Node(*node)
         await tx.all(_Sql.keep_nodes, ids=[held["id"]])
+        tx.tally.add(None, properties)
         return Node(*await tx.one(_Sql.amend_node, label=label, **new))
 
     async def create_ends(self, tx: Transaction, labels: Mapping[str, str | None]) -> set[str]:
@@ -309,13 +311,17 @@ class Graph:
             labels=[label or DEFAULT_LABEL for label in labels.values()],
             labelled=[label is not None for label in labels.values()],
         )
-        return {row["name"] for row in rows}
+        created = {row["name"] for row in rows}
+        tx.tally.add(None, *created, rows=len(created))
+        return created
 
     async def create_nodes(self, tx: Transaction, label: str, properties: Mapping[str, str]) -> list[int]:
         """Create nodes of one label, name to properties, and return the ids of those that did not exist."""
         rows = await tx.all(
             _Sql.create_nodes, label=label, names=list(properties), properties=list(properties.values())
         )
+        # Which of them were there is not told; only an import of a foreign file creates nodes like this.
+        tx.tally.add(None, *properties, *properties.values(), rows=len(rows))
         return [row["id"] for row in rows]
 
     async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
@@ -343,6 +349,7 @@ class Graph:
         if held["changes"]:
             await tx.all(_Sql.keep_edge, edge_id=held["id"])
             held = await tx.one(_Sql.amend_edge, edge_id=held["id"], weight=weight, properties=properties)
+            tx.tally.add(None, properties)
         return held["id"], held["weight"]
 
     async def create_edge(
@@ -363,6 +370,7 @@ class Graph:
             targets=[target for _, target, _ in edges],
             relations=[relation for _, _, relation in edges],
         )
+        tx.tally.add(None, *(row["relation"] for row in rows), rows=len(rows))
         return {(row["source"], row["target"], row["relation"]): row["id"] for row in rows}
 
     async def remove(self, tx: Transaction, node_id: int) -> Removed:
@@ -391,9 +399,12 @@ class Graph:
     async def _created_edge(
         self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str
     ) -> Any:
-        return await tx.first(
+        row = await tx.first(
             _Sql.create_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
         )
+        if row is not None:
+            tx.tally.add(None, relation, properties)
+        return row
 
 
 def _relation(row: Any, properties: dict[str, Any]) -> Relation:

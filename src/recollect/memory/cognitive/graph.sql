@@ -25,7 +25,8 @@ left join lateral (
 ) as past on true
 where nodes.namespace = :namespace
   and nodes.id = any(:ids::bigint[])
-  and now() > coalesce(past.until_at, nodes.created_at);
+  and now() > coalesce(past.until_at, nodes.created_at)
+returning node_id;
 
 -- amend_node
 -- Merges what is new into a node; the first label that a caller chose stays.
@@ -116,7 +117,8 @@ left join lateral (
 ) as past on true
 where edges.namespace = :namespace
   and edges.id = :edge_id
-  and now() > coalesce(past.until_at, edges.created_at);
+  and now() > coalesce(past.until_at, edges.created_at)
+returning edge_id;
 
 -- amend_edge
 -- More properties for an edge, and a new weight if one is given.
@@ -128,6 +130,7 @@ returning id, weight;
 -- around
 -- The nodes one step further that were not seen before, each by its strongest edge, and how many there are. Where
 -- there are too many of the same weight the oldest stay: to look up every name of a hub takes longer than all the rest.
+-- Audit node id
 with edges as (
     select target as id, relation, weight, properties, true as outward
     from graph_edges
@@ -224,6 +227,7 @@ order by here, there, weight desc, outward desc, relation;
 
 -- described
 -- Nodes by their ids.
+-- Audit node id
 select id, label, name from graph_nodes where namespace = :namespace and id = any(:ids::bigint[]);
 
 -- remove_versions
@@ -250,13 +254,13 @@ delete from graph_nodes where namespace = :namespace and id = :node_id returning
 
 -- unlink
 -- Nodes that point to insights which are going point nowhere, in id order so that two writers never wait for each other.
-with held as (
+with pointing as (
     select id from graph_nodes
     where namespace = :namespace and vector_id = any(:insight_ids::bigint[]) order by id for no key update
 )
 update graph_nodes set vector_id = null
-from held
-where graph_nodes.namespace = :namespace and graph_nodes.id = held.id
+from pointing
+where graph_nodes.namespace = :namespace and graph_nodes.id = pointing.id
 returning graph_nodes.id;
 
 -- unlink_versions
@@ -294,6 +298,7 @@ where versions.namespace = :namespace
 
 -- page_graph_nodes
 -- Nodes of the graph.
+-- Audit node id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from graph_nodes r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -322,6 +327,7 @@ select 1 as row from graph_nodes where namespace = :namespace order by id limit 
 
 -- page_graph_edges
 -- Edges of the graph.
+-- Audit edge id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from graph_edges r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -348,6 +354,7 @@ select 1 as row from graph_edges where namespace = :namespace order by id limit 
 
 -- page_graph_node_versions
 -- What nodes were before they changed.
+-- Audit node node_id
 select (to_jsonb(r) - 'namespace')::text as record, r.node_id, r.number
 from graph_node_versions r
 where r.namespace = :namespace
@@ -373,6 +380,7 @@ left join graph_node_versions stored
 
 -- page_graph_edge_versions
 -- What edges were before they changed.
+-- Audit edge edge_id
 select (to_jsonb(r) - 'namespace')::text as record, r.edge_id, r.number
 from graph_edge_versions r
 where r.namespace = :namespace
@@ -398,6 +406,7 @@ left join graph_edge_versions stored
 
 -- shown_graph_nodes
 -- Some nodes as the feed shows them.
+-- Audit node item_id
 select n.id::text as item_id,
        jsonb_build_object(
            'text', left(coalesce((
@@ -414,6 +423,7 @@ where n.namespace = :namespace and n.id = any(:ids::text[]::bigint[]);
 
 -- shown_graph_edges
 -- Some edges as the feed shows them.
+-- Audit edge item_id
 select e.id::text as item_id,
        jsonb_build_object(
            'text', left(concat_ws(' ', s.name, e.relation, t.name), :most::integer),

@@ -5,6 +5,7 @@ where namespace = :namespace and name = any(:names::text[]) and created_at <= :a
 
 -- around
 -- As in graph.sql, at a moment: what has changed since is read from its first version that ended later.
+-- Audit node id
 with reached as (
     select outgoing.id as edge, outgoing.target as id, outgoing.relation, outgoing.weight, outgoing.properties,
            true as outward
@@ -168,6 +169,7 @@ order by here, there, weight desc, outward desc, relation;
 
 -- described
 -- Nodes by their ids, under the labels that they had.
+-- Audit node id
 select nodes.id, coalesce(past.label, nodes.label) as label, nodes.name
 from graph_nodes nodes
 left join lateral (

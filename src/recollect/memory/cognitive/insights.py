@@ -52,10 +52,19 @@ class Insights:
     """Stores insights; finding them by what they say is the work of passages."""
 
     async def add(
-        self, tx: Transaction, content: str, source_ids: list[int], fidelity: float, metadata: dict[str, Any]
+        self,
+        tx: Transaction,
+        content: str,
+        source_ids: list[int],
+        fidelity: float,
+        metadata: dict[str, Any],
+        trust: str | None = None,
     ) -> Insight:
-        """Store one insight."""
-        row = await tx.one(_Sql.add, content=content, source_ids=source_ids, fidelity=fidelity, metadata=metadata)
+        """Store one insight; its trust is null where its kind says it."""
+        row = await tx.one(
+            _Sql.add, content=content, source_ids=source_ids, fidelity=fidelity, metadata=metadata, trust=trust
+        )
+        tx.tally.add(None, content, metadata)
         return Insight(row["id"], content, source_ids, fidelity, metadata, row["created_at"])
 
     async def find(self, db: Statements, ids: Sequence[int], fidelity_min: float | None = None) -> dict[int, Insight]:

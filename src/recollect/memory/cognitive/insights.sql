@@ -1,7 +1,7 @@
 -- add
 -- One insight, with the messages it was condensed from.
-insert into insights (namespace, content, source_ids, fidelity, metadata)
-values (:namespace, :content, :source_ids::bigint[], :fidelity, :metadata)
+insert into insights (namespace, content, source_ids, fidelity, metadata, trust)
+values (:namespace, :content, :source_ids::bigint[], :fidelity, :metadata, :trust)
 returning id, created_at;
 
 -- find
@@ -13,12 +13,18 @@ where namespace = :namespace and id = any(:ids::bigint[])
 
 -- newest
 -- Insights of a range of time and above a fidelity, newest first.
+-- Audit insight id
 select id, content, source_ids, fidelity, metadata, created_at
 from insights
 where namespace = :namespace
   and (:fidelity_min::float8 is null or fidelity >= :fidelity_min)
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'insight' and held.item_id = insights.id::text
+        and held.state = 'held'
+  )
 order by created_at desc, id desc
 limit :limit;
 
@@ -52,6 +58,7 @@ delete from insights where namespace = :namespace and id = any(:ids::bigint[]) r
 
 -- page_insights
 -- Insights; a user's are those whose every source is a message of the user.
+-- Audit insight id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from insights r
 where r.namespace = :namespace
@@ -88,6 +95,7 @@ select 1 as row from insights where namespace = :namespace order by id limit :li
 
 -- shown_insights
 -- Some insights as the feed shows them.
+-- Audit insight item_id
 select id::text as item_id,
        jsonb_build_object(
            'text', left(content, :most::integer), 'fidelity', fidelity, 'source_ids', source_ids

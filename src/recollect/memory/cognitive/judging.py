@@ -14,6 +14,7 @@ class _Sql(Queries, file="judging.sql"):
     add_scores: Query
     of_query: Query
     scores: Query
+    recent: Query
     count_of_documents: Query
     remove_of_documents: Query
     remove_empty: Query
@@ -76,6 +77,15 @@ class Judgement:
     evaluation: Evaluation
 
 
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What both judges said of a document for a query."""
+
+    query_id: int
+    query: str
+    score: JudgeScore
+
+
 class Judging:
     """Stores hearings of two judges, whole or not at all."""
 
@@ -104,9 +114,9 @@ class Judging:
         )
         return Judgement(row["id"], row["judged_at"], evaluation)
 
-    async def of_query(self, db: Statements, query_id: int) -> list[Judgement]:
-        """Every evaluation about a golden query, the last first."""
-        rows = await db.all(_Sql.of_query, query_id=query_id)
+    async def of_query(self, db: Statements, query_id: int, limit: int | None = None) -> list[Judgement]:
+        """The evaluations about a golden query, the last first; all of them without a limit."""
+        rows = await db.all(_Sql.of_query, query_id=query_id, limit=limit)
         scores: dict[int, list[JudgeScore]] = {row["id"]: [] for row in rows}
         for judgement_id, *score in await db.all(_Sql.scores, judgement_ids=list(scores)):
             scores[judgement_id].append(JudgeScore(*score))
@@ -116,6 +126,11 @@ class Judging:
             evaluation = Evaluation(**fields, scores=tuple(scores[row["id"]]))
             judgements.append(Judgement(row["id"], row["judged_at"], evaluation))
         return judgements
+
+    async def recent(self, db: Statements, limit: int, most: int) -> list[Verdicts]:
+        """The last scores of all queries, newest first, with so many characters of each reason."""
+        rows = await db.all(_Sql.recent, limit=limit, most=most)
+        return [Verdicts(query_id, query, JudgeScore(*score)) for query_id, query, *score in rows]
 
     async def count_of_documents(self, db: Statements, ids: Sequence[int]) -> int:
         """How many scores some documents have."""

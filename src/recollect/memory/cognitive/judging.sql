@@ -16,11 +16,13 @@ select :namespace, :judgement_id, * from unnest(:document_ids::bigint[], :judge1
 returning document_id;
 
 -- of_query
--- Every hearing about a query, the last first.
+-- The hearings about a query, the last first; all of them without a limit.
+-- Audit judgement id
 select id, query_id, query, judge1_model, judge2_model, judge1_score, judge2_score, kappa, agreement, judged_at
 from judgements
 where namespace = :namespace and query_id = :query_id
-order by id desc;
+order by id desc
+limit :limit::bigint;
 
 -- scores
 -- The raw scores of some hearings.
@@ -28,6 +30,17 @@ select judgement_id, document_id, judge1_score, judge1_reason, judge2_score, jud
 from judge_scores
 where namespace = :namespace and judgement_id = any(:judgement_ids::bigint[])
 order by judgement_id, document_id;
+
+-- recent
+-- The last scores, with the beginning of each reason.
+-- Audit golden query_id
+select j.query_id, j.query, s.document_id, s.judge1_score, left(s.judge1_reason, :most::integer) as judge1_reason,
+       s.judge2_score, left(s.judge2_reason, :most::integer) as judge2_reason
+from judgements j
+join judge_scores s on s.namespace = :namespace and s.judgement_id = j.id
+where j.namespace = :namespace
+order by j.id desc, s.document_id
+limit :limit;
 
 -- count_of_documents
 -- How many scores some documents have.
@@ -44,6 +57,7 @@ delete from judgements where namespace = :namespace and id = any(:hearings::bigi
 
 -- page_judgements
 -- Hearings of the judges.
+-- Audit judgement id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from judgements r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -66,6 +80,7 @@ left join judgements stored on stored.namespace = :namespace and stored.id = giv
 
 -- page_judge_scores
 -- What the judges gave to documents.
+-- Audit judgement judgement_id
 select (to_jsonb(r) - 'namespace')::text as record, r.judgement_id, r.document_id
 from judge_scores r
 where r.namespace = :namespace

@@ -124,6 +124,7 @@ class Working:
         places = [Place(row["id"], row["importance"], row["last_accessed"]) for row in rows]
         importance = DEFAULT_IMPORTANCE if importance is None else importance
         added: int = (await tx.one(_Sql.add, content=content, importance=importance))["id"]
+        tx.tally.add(None, content)
         if len(places) < CAPACITY:
             return WorkingUpdate(added)
         is_last = importance <= CRITICAL and all(place.importance > CRITICAL for place in places)

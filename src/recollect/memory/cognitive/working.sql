@@ -26,6 +26,7 @@ where namespace = :namespace and id = :id;
 
 -- take
 -- An item out of working memory.
+-- Role write: it goes to the archive.
 delete from working_items where namespace = :namespace and id = :item_id returning id, content, importance, last_accessed, created_at;
 
 -- archive
@@ -36,14 +37,21 @@ returning id;
 
 -- items
 -- What is in working memory, the last accessed first.
+-- Audit working id
 select id, content, importance, last_accessed, created_at
 from working_items
 where namespace = :namespace
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'working' and held.item_id = working_items.id::text
+        and held.state = 'held'
+  )
 order by last_accessed desc, id desc;
 
 -- items_then
 -- What was in working memory at a moment: what still is, and what left it later. Of what was accessed again since, only
 -- the first access is known.
+-- Audit working id
 select items.id, items.content, items.importance,
        case when items.last_accessed <= :as_of::timestamptz then items.last_accessed else items.created_at end
            as last_accessed,
@@ -59,10 +67,16 @@ from (
     where left_since.namespace = :namespace and left_since.archived_at > :as_of
 ) as items
 where items.created_at <= :as_of
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'working' and held.item_id = items.id::text
+        and held.state = 'held'
+  )
 order by last_accessed desc, items.id desc;
 
 -- stale
 -- What left working memory in some time, the last archived first.
+-- Audit stale id
 select id, original_content, importance, reason, archived_at
 from stale_items
 where namespace = :namespace
@@ -70,6 +84,11 @@ where namespace = :namespace
   and (:until::timestamptz is null or archived_at <= :until)
   and (:reason::text is null or reason = :reason)
   and (:importance_min::float8 is null or importance >= :importance_min)
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'working' and held.item_id = stale_items.item_id::text
+        and held.state = 'held'
+  )
 order by archived_at desc, id desc
 limit :limit;
 
@@ -79,6 +98,7 @@ delete from stale_items where namespace = :namespace and id = :item_id returning
 
 -- page_working_items
 -- What is in working memory, which has no owner, as all that follows but resources.
+-- Audit working id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from working_items r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -105,6 +125,7 @@ select 1 as row from working_items where namespace = :namespace order by id limi
 
 -- page_stale_items
 -- What left working memory.
+-- Audit stale id
 select (to_jsonb(r) - 'namespace')::text as record, r.id
 from stale_items r
 where r.namespace = :namespace and :user_id::text is null and (:after_id::bigint is null or r.id > :after_id)
@@ -127,6 +148,7 @@ left join stale_items stored on stored.namespace = :namespace and stored.id = gi
 
 -- shown_working_items
 -- Some items of working memory as the feed shows them.
+-- Audit working item_id
 select id::text as item_id,
        jsonb_build_object('text', left(content, :most::integer), 'importance', importance) as content, created_at as at
 from working_items
@@ -134,6 +156,7 @@ where namespace = :namespace and id = any(:ids::text[]::bigint[]);
 
 -- shown_stale_items
 -- Some items that left working memory.
+-- Audit stale item_id
 select id::text as item_id,
        jsonb_build_object('text', left(original_content, :most::integer), 'importance', importance) as content,
        archived_at as at

@@ -1,9 +1,11 @@
 -- state
 -- The model of a namespace and where it is on its way to another.
+-- Limit none: the model is the namespace's.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace;
 
 -- lock
 -- The same, and it stays so until the transaction ends.
+-- Limit none: the model is the namespace's.
 select active, next, switched_at, leftovers from embedding_models where namespace = :namespace for share;
 
 -- lock_for_change
@@ -12,10 +14,12 @@ select active, next, switched_at, leftovers from embedding_models where namespac
 
 -- settle_on
 -- The first vectors of a namespace decide its model.
+-- Limit none: the model is the namespace's.
 insert into embedding_models (namespace, active) values (:namespace, :first) on conflict (namespace) do nothing;
 
 -- aim
 -- From now on the namespace moves to a model, or to none.
+-- Role admin: all of the namespace is embedded anew.
 update embedding_models set next = :model, leftovers = leftovers or :leaves where namespace = :namespace;
 
 -- time
@@ -24,6 +28,7 @@ select clock_timestamp() as now from embedding_models where namespace = :namespa
 
 -- flip
 -- From now on searches ask the other model.
+-- Role admin: as above.
 update embedding_models set active = :model, next = null, switched_at = :at, leftovers = true
 where namespace = :namespace;
 
@@ -94,6 +99,7 @@ delete from passage_vectors where namespace = :namespace and id = any(:ids::bigi
 
 -- dimensions
 -- The size of a model's vectors here: all have the same.
+-- Limit none: the model is the namespace's.
 select vector_dims(embedding) as dimensions from passage_vectors
 where namespace = :namespace and model = :model
 limit 1;

@@ -28,6 +28,7 @@ select owner, whole, model, watermark, index_name, dimensions from giants where 
 
 -- find
 -- The index of one owner, or of the whole namespace.
+-- Limit given owner.
 select owner, whole, model, watermark, index_name, dimensions
 from giants
 where namespace = :namespace and owner = :owner and whole = :whole and model = :model;
@@ -47,6 +48,7 @@ delete from giants where namespace = :namespace and owner = :owner and whole = :
 -- nearest
 -- The nearest items of a giant owner, each by its nearest passage, among so many passages: by its index up to the
 -- watermark, by a scan above it.
+-- Limit given owner.
 select passages.id
 from (
     select items.id, items.distance

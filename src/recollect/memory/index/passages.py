@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate, islice
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 from recollect import tasks
 from recollect.language import bm25, words
 from recollect.language.names import ROLES
 from recollect.language.passages import cutting
+from recollect.origin import Origin
 from recollect.steps import in_steps
 from recollect.storage import citus
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.sql import Queries, Query
+from recollect.trust import Trust, of_item
 
 # Of a speaker or a title, whose words are words of every passage.
 NAME_CHARACTERS = 255
@@ -43,6 +45,7 @@ class _Sql(Queries, file="passages.sql"):
     items: Query
     parts: Query
     kinds: Query
+    trusts: Query
     lock: Query
     counted_weights: Query
     remove: Query
@@ -117,6 +120,23 @@ class Source:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     expires_at: datetime | None = None
+    key: str | None = None
+    """What it is stored under."""
+    trust: str | None = None
+    """Where it comes from, unless its kind and role say it."""
+    by: Origin | None = None
+    """Who stored it, if that is not the present caller."""
+
+
+class Said(Protocol):
+    """A message, as far as its passages tell of it."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def speaker(self) -> str | None: ...
+    @property
+    def metadata(self) -> str | None: ...
 
 
 class Part(NamedTuple):
@@ -185,6 +205,23 @@ def _parts(namespace: str, sources: Iterable[Source]) -> Iterator[_Part]:
 class Passages:
     """Writes and removes passages, and hands the indexer its work."""
 
+    def suspects(self, message: Said, excerpts: Sequence[Excerpt]) -> bool:
+        """Whether anything speaks against a message that is to be stored: nothing does where nobody looks."""
+        return False
+
+    async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
+        """Those of some items that may be shown: all of them where nobody looks."""
+        return list(sources)
+
+    async def release(self, tx: Transaction, source: Source) -> None:
+        """Make an item findable that was held back."""
+        await self.add(tx, [source])
+
+    async def trusts(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, Trust]:
+        """Where the texts of some items come from; those without passages are left out."""
+        rows = await db.all(_Sql.trusts, kind=kind, item_ids=list(item_ids))
+        return {row["item_id"]: of_item(kind, row["role"], row["trust"]) for row in rows}
+
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items available to keyword search now, and to semantic search soon."""
         parts = _parts(tx.namespace, sources)
@@ -222,6 +259,7 @@ class Passages:
             valid_from=[source.valid_from for source in sources],
             valid_until=[source.valid_until for source in sources],
             expiries=[source.expires_at for source in sources],
+            trusts=[source.trust for source in sources],
         )
         ids = {(row["item_id"], row["part"]): row["id"] for row in inserted}
         first |= {item_id: passage_id for (item_id, part), passage_id in ids.items() if part == 0}

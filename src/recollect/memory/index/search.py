@@ -1,10 +1,12 @@
 """Search: keyword and semantic search nominate items, and one statement scores every nominee by both."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Self, TypeVar
 
+from recollect import trust
 from recollect.language import bm25
 from recollect.storage.database import Statements
 from recollect.storage.sql import Queries, Query
@@ -18,6 +20,8 @@ MAX_CANDIDATES = 20_000
 
 # For each item wanted, so many passages are looked at first: to sort all of an owner's by item takes longer.
 PASSAGES_EACH = 3
+
+_TRUST_OF = json.dumps(trust.BY_KIND)
 
 # What stands in the place of a model that is not there: Citus refuses an outer join on a null.
 NO_MODEL = ""
@@ -35,6 +39,7 @@ class _Sql(Queries, file="search.sql"):
     by_meaning_in_scope: Query
     score: Query
     opening: Query
+    is_filled: Query
     waiting_items: Query
 
 
@@ -59,14 +64,18 @@ class Scope:
     """What is true then in the world, as far as anybody said."""
     where: str | None = None
     """A JSON path that must hold for the metadata."""
+    trusts: tuple[str, ...] | None = None
+    """Only of these classes of trust."""
 
     def values(self) -> dict[str, object]:
         """Each of them by the name that a statement knows it by."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"trust_of": _TRUST_OF}
 
     def is_whole(self) -> bool:
         """Whether an index alone finds it: all of an owner or of the namespace, but for kinds."""
-        return all(value in (None, ()) for name, value in self.values().items() if name not in ("owner", "kinds"))
+        return all(
+            getattr(self, each.name) in (None, ()) for each in fields(self) if each.name not in ("owner", "kinds")
+        )
 
     def is_small(self) -> bool:
         """Whether it can be scored whole: one session or one agent."""
@@ -122,8 +131,15 @@ class Nominee(NamedTuple):
     """JSON text: decoded for the few that are returned."""
     at: datetime
     text: str
+    trust: str | None
     lexical: float
     cosine: float | None
+    namespace: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which passage it is: ids are unique in a namespace."""
+        return self.namespace, self.id
 
 
 class Around(NamedTuple):
@@ -139,10 +155,11 @@ class Around(NamedTuple):
     """The last characters of the passage."""
     lexical: float
     cosine: float | None
+    namespace: str = ""
 
 
-# Which of the columns of a scored passage make a record; its two scores follow.
-_NOMINEE_COLUMNS = len(Nominee._fields) - 2
+# Which of the columns of a scored passage make a record; its two scores and its namespace follow.
+_NOMINEE_COLUMNS = len(Nominee._fields) - 3
 _AROUND_COLUMNS = ("kind", "part", "owner", "session_id", "position", "role", "text")
 
 
@@ -159,6 +176,14 @@ class Scored:
 
     nominees: list[Nominee]
     around: list[Around]
+
+    def reweighed(self, factor: float) -> Self:
+        """The same with other scores of keyword search."""
+        return replace(
+            self,
+            nominees=[each._replace(lexical=each.lexical * factor) for each in self.nominees],
+            around=[each._replace(lexical=each.lexical * factor) for each in self.around],
+        )
 
     def rescaled(self, scale: Callable[[float], float]) -> Self:
         """The same with other cosines."""
@@ -199,6 +224,10 @@ class Search:
         rows = await db.all(_Sql.frequencies, dimensions=_dimensions(variants_of_words))
         frequencies = {row["term"]: row["df"] for row in rows}
         return lexical_question(db.namespace, owner, variants_of_words, frequencies)
+
+    async def is_filled(self, db: Statements) -> bool:
+        """Whether the namespace has anything to find."""
+        return bool((await db.one(_Sql.is_filled))["is_filled"])
 
     async def by_words(self, db: Statements, scope: Scope, question: Lexical, limit: int) -> list[int]:
         """So many items that share words with the question, the best first, each by its best passage."""
@@ -241,11 +270,11 @@ class Search:
         cosine = {passage_id: each for passage_id, each in cosines if each is not None}
         nominees, around = [], []
         for row in passages:
-            both = lexical[row["id"]], cosine.get(row["id"])
+            rest = lexical[row["id"]], cosine.get(row["id"]), db.namespace
             if row["item_id"] is not None:
-                nominees.append(Nominee._make((*row[:_NOMINEE_COLUMNS], *both)))
+                nominees.append(Nominee._make((*row[:_NOMINEE_COLUMNS], *rest)))
             else:
-                around.append(Around._make((*(row[column] for column in _AROUND_COLUMNS), *both)))
+                around.append(Around._make((*(row[column] for column in _AROUND_COLUMNS), *rest)))
         return Scored(nominees, around)
 
     async def opening(

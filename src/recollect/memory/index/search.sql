@@ -1,9 +1,11 @@
 -- frequencies
 -- In how many passages of the namespace some terms stand; term 0 is the number of passages.
+-- Limit none: how many passages have a word is not told.
 select term, df from term_stats where namespace = :namespace and term = any(:dimensions::int[]);
 
 -- by_words
 -- The best items by BM25 of a whole owner or namespace, each by its best passage.
+-- Limit given owner.
 select passages.id
 from (
     select items.id, items.distance
@@ -25,6 +27,7 @@ order by best.distance, best.id;
 
 -- by_words_among
 -- The same among the best passages only, which spares sorting all of them by item; and how many there were of them.
+-- Limit given owner.
 select passages.id, best.passages
 from (
     select items.id, items.distance, items.passages
@@ -51,6 +54,7 @@ order by best.distance, best.id;
 -- by_words_filtered
 -- The best items of an owner or namespace that pass some filters. They are looked at from the best down, until there
 -- are enough: what a filter asks of an item holds for all its passages.
+-- Limit given owner.
 select passes.id
 from (
     select best.id, best.distance
@@ -78,6 +82,9 @@ cross join lateral (
           and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
           and (:where::text is null or passages.metadata @@ :where::text::jsonpath)
           and (:realm::text is null or passages.realm = :realm)
+          and (:trusts::text[] is null or coalesce(passages.trust,
+              :trust_of::text::jsonb ->> (passages.kind || ':' || lower(passages.role)),
+              :trust_of::text::jsonb ->> passages.kind, 'assistant') = any(:trusts))
           and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
           and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
           and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
@@ -89,6 +96,7 @@ limit :limit;
 
 -- by_words_in_scope
 -- The best items of one session or agent, all of which are scored.
+-- Limit given owner, agent_id.
 select items.id
 from (
     select distinct on (coalesce(words.head, words.id))
@@ -109,6 +117,9 @@ from (
       and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
       and (:where::text is null or passages.metadata @@ :where::text::jsonpath)
       and (:realm::text is null or passages.realm = :realm)
+      and (:trusts::text[] is null or coalesce(passages.trust,
+          :trust_of::text::jsonb ->> (passages.kind || ':' || lower(passages.role)),
+          :trust_of::text::jsonb ->> passages.kind, 'assistant') = any(:trusts))
       and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
       and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
       and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
@@ -121,6 +132,7 @@ limit :limit;
 
 -- by_meaning
 -- The nearest items of a whole owner or namespace, each by its nearest passage: an exact scan.
+-- Limit given owner.
 select passages.id
 from (
     select items.id, items.distance
@@ -143,6 +155,7 @@ order by best.distance, best.id;
 -- by_meaning_among
 -- The same among the nearest passages only, which spares sorting a large owner's passages by item; and how many there
 -- were of them.
+-- Limit given owner.
 select passages.id, best.passages
 from (
     select items.id, items.distance, items.passages
@@ -169,6 +182,7 @@ order by best.distance, best.id;
 
 -- by_meaning_filtered
 -- The nearest items of an owner or namespace that pass some filters, looked at from the nearest on.
+-- Limit given owner.
 select passes.id
 from (
     select nearest.id, nearest.distance
@@ -198,6 +212,9 @@ cross join lateral (
           and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
           and (:where::text is null or passages.metadata @@ :where::text::jsonpath)
           and (:realm::text is null or passages.realm = :realm)
+          and (:trusts::text[] is null or coalesce(passages.trust,
+              :trust_of::text::jsonb ->> (passages.kind || ':' || lower(passages.role)),
+              :trust_of::text::jsonb ->> passages.kind, 'assistant') = any(:trusts))
           and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
           and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
           and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
@@ -209,6 +226,7 @@ limit :limit;
 
 -- by_meaning_in_scope
 -- The nearest items of one session or agent, by an exact scan of it.
+-- Limit given owner, agent_id.
 select items.id
 from (
     select distinct on (coalesce(vectors.head, vectors.id))
@@ -231,6 +249,9 @@ from (
       and (:metadata::text is null or passages.metadata @> :metadata::text::jsonb)
       and (:where::text is null or passages.metadata @@ :where::text::jsonpath)
       and (:realm::text is null or passages.realm = :realm)
+      and (:trusts::text[] is null or coalesce(passages.trust,
+          :trust_of::text::jsonb ->> (passages.kind || ':' || lower(passages.role)),
+          :trust_of::text::jsonb ->> passages.kind, 'assistant') = any(:trusts))
       and (:as_of::timestamptz is null or coalesce(passages.since, passages.at) <= :as_of)
       and (:as_of::timestamptz is null or coalesce(passages.ended_at > :as_of, true))
       and (:valid_at::timestamptz is null or coalesce(passages.valid_from <= :valid_at, true))
@@ -244,10 +265,11 @@ limit :limit;
 -- Nominees of either leg; without an item id, the messages before and after each; and, in a row without an id, the
 -- scores of them all. They are put together by the caller: the planner knows too little of how many there are, and
 -- without fresh statistics its joins of them take ten times as long as everything else.
+-- Limit seen ids.
 with nominees as materialized (
     select passages.id, passages.kind, passages.item_id, passages.part, passages.owner, passages.agent_id,
            passages.session_id, passages.position, passages.role, passages.speaker, passages.category,
-           passages.metadata::text as metadata, passages.at, passages.text
+           passages.metadata::text as metadata, passages.at, passages.text, passages.trust
     from passages
     where passages.namespace = :namespace and passages.id = any(:ids::bigint[])
       and coalesce(passages.expires_at > now(), true)
@@ -280,15 +302,15 @@ scored as materialized (
 )
 select nominees.id, nominees.kind, nominees.item_id, nominees.part, nominees.owner, nominees.agent_id,
        nominees.session_id, nominees.position, nominees.role, nominees.speaker, nominees.category, nominees.metadata,
-       nominees.at, nominees.text, null::bigint[] as with_words, null::float8[] as lexical,
+       nominees.at, nominees.text, nominees.trust, null::bigint[] as with_words, null::float8[] as lexical,
        null::bigint[] as with_vector, null::float8[] as cosine
 from nominees
 union all
 select near.id, near.kind, null, near.part, near.owner, null, near.session_id, near.position, near.role, null, null,
-       null, null, near.ending, null, null, null, null
+       null, null, near.ending, null, null, null, null, null
 from near
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
        lexical.ids, lexical.scores, cosine.ids, cosine.scores
 from (
     select array_agg(words.id) as ids, array_agg(- (words.weights <#> :words::text::sparsevec)) as scores
@@ -307,6 +329,7 @@ cross join (
 -- opening
 -- All that a recall reads before it looks for anything: the namespace's model and the index of its vectors, in how many
 -- passages some terms stand (term 0 is the number of passages), who spoke, one index probe each, and what waits.
+-- Limit none: of others it tells how many passages wait, and names that are taken out of the question.
 select model.active, giants.watermark, giants.index_name, giants.dimensions, rarity.terms, rarity.counts, spoke.speakers,
        waiting.pending
 from (
@@ -363,3 +386,7 @@ from (
     where queue.namespace = :namespace and queue.owner = '' and passages.kind = :kind
     limit :max_pending
 ) as some_of_them;
+
+-- is_filled
+-- Whether anything is stored in the namespace.
+select exists (select from passages where namespace = :namespace) as is_filled;

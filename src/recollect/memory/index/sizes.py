@@ -53,16 +53,20 @@ class Counts:
 class Sizes:
     """Counts; what is much, and what to do then, is the flow's to say."""
 
-    async def counts(self, db: Statements, memory: Mapping[str, Query]) -> Counts:
-        """Everything in one statement, and one more if something is large; `memory` selects the rows of each kind."""
+    async def counts(self, db: Statements, memory: Mapping[str, Query], most: int | None = None) -> Counts:
+        """Everything in one statement, and one more if something is large; `memory` selects the rows of each kind.
+
+        More than so many are estimated.
+        """
+        most = most or COUNTED
         parts = (*memory.values(), _Sql.minute, _Sql.hour, _Sql.day, _Sql.keys, _Sql.users)
         statement = _counting(parts)
-        found = [row["rows"] for row in await db.all(statement, limit=COUNTED + 1)]
+        found = [row["rows"] for row in await db.all(statement, limit=most + 1)]
         counts = [Count(rows, exact=True) for rows in found]
-        if max(found) > COUNTED:
-            estimates = await self._estimates(db, statement)
+        if max(found) > most:
+            estimates = await self._estimates(db, statement, most)
             counts = [
-                count if count.rows <= COUNTED else Count(max(about, count.rows), exact=False)
+                count if count.rows <= most else Count(max(about, count.rows), exact=False)
                 for count, about in zip(counts, chain(estimates, repeat(0)), strict=False)
             ]
         *rest, keys, users = counts
@@ -73,10 +77,10 @@ class Sizes:
             users=users,
         )
 
-    async def _estimates(self, db: Statements, statement: Query) -> list[int]:
+    async def _estimates(self, db: Statements, statement: Query, most: int) -> list[int]:
         """The same statement, planned and not run: the plan says how many rows each part would have without limit."""
         planned = replace(statement, name="sizes.estimates", text=f"explain (format json)\n{statement.text}")
-        (plan,) = (await db.one(planned, limit=COUNTED + 1))[0]
+        (plan,) = (await db.one(planned, limit=most + 1))[0]
         # On Citus the plan is one node that says nothing: then the bound is what is known.
         return [max(_rows_below_limit(part)) for part in plan["Plan"].get("Plans", ())]
 

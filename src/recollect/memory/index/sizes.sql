@@ -24,7 +24,7 @@ order by created_at limit :limit;
 -- keys
 -- Keys of applications that are in force.
 select 1 as row from api_keys
-where namespace = :namespace and user_id is null and revoked_at is null order by id limit :limit;
+where namespace = :namespace and user_id is null and browser_of is null and revoked_at is null order by id limit :limit;
 
 -- users
 -- Keys of users that are in force.

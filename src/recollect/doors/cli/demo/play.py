@@ -22,7 +22,7 @@ from recollect.doors.rest.app import create_app
 from recollect.engine import Engine
 from recollect.errors import NotFound, Unavailable
 from recollect.flows.kinds.target import NAMESPACE, Target
-from recollect.flows.search.recall import Recollection
+from recollect.flows.search.recollection import Recollection
 from recollect.settings import Settings
 
 # The parts of a score in the words of a reader; docs/recall.md has the formula.

@@ -12,6 +12,7 @@ from recollect import checks
 from recollect.doors.cli.memories import trend
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, print_json, shortened
+from recollect.doors.expectations import insight_ids
 from recollect.errors import Invalid, NotFound
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.language.lengths import length_of
@@ -23,14 +24,8 @@ NONE = "none"
 
 def add(query: str, expected: Sequence[str], as_json: bool) -> None:
     """Add one query, or change what it expects."""
-    parts = [part for text in expected for part in text.split(",")]
-    ids: list[int] = []
-    for part in parts if parts != [NONE] else []:
-        try:
-            ids.append(int(part.strip().removeprefix("insight:")))  # also as `recall` of the MCP door writes it
-        except ValueError:
-            raise Invalid(f"--expect takes comma-separated insight ids (whole numbers), not {part!r}") from None
-    (put,) = _put([Entry(query, ids if parts else None)])
+    ids = [] if list(expected) == [NONE] else insight_ids(expected, "--expect")
+    (put,) = _put([Entry(query, ids if expected else None)])
     _print_added([put], as_json)
     if as_json or put.change == "added":
         return

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -39,7 +39,8 @@ async def run(
             # None of a short file, unless its model fails.
             waiting = await engine.indexer.waiting(report.namespace)
     if as_json:
-        print_json(_as_json(report, seconds, dry_run))
+        about = {"namespace": report.namespace, "dry_run": dry_run}
+        print_json(about | report.document() | {"seconds": round(seconds, 1)})
     else:
         _print(report, seconds, dry_run)
         if waiting:
@@ -101,23 +102,6 @@ def _print(report: Report, seconds: float, dry_run: bool) -> None:
 
 def _items(report: Report) -> int:
     return report.added.total() + report.known.total() + report.changed.total()
-
-
-def _as_json(report: Report, seconds: float, dry_run: bool) -> dict[str, Any]:
-    return {
-        "namespace": report.namespace,
-        "dry_run": dry_run,
-        "added": dict(report.added),
-        "changed": dict(report.changed),
-        "known": dict(report.known),
-        "refused": report.refused,
-        "refusals": [{"place": refusal.place, "reason": refusal.reason} for refusal in report.refusals],
-        "left_out": [
-            {"reason": reason, "count": count, "examples": report.examples[reason]}
-            for reason, count in report.left_out.most_common()
-        ],
-        "seconds": round(seconds, 1),
-    }
 
 
 @contextmanager

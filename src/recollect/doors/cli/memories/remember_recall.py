@@ -13,7 +13,7 @@ from recollect.doors.memories import DEFAULT_CATEGORY
 from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text, moment
 from recollect.engine import Engine
 from recollect.flows.long_term.memory_requests import Options
-from recollect.flows.search.recall import Memory, Recollection
+from recollect.flows.search.recollection import Memory, Recollection
 from recollect.language.words import is_spaceless
 from recollect.memory.memories import MemoryScope
 
@@ -81,7 +81,8 @@ def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
     for place, memory in enumerate(found.memories, 1):
         said_by = one_line(memory.speaker or memory.role or memory.kind)
         figures = f"{memory.score:5.2f}  {memory.relevance:4.0%}"
-        head = f"{place:>3}  {figures}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}"
+        where = "" if memory.namespace is None else f"  in {memory.namespace}"
+        head = f"{place:>3}  {figures}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}{where}"
         echo(Styled(head, dim=True))
         for line in textwrap.wrap(shortened(memory.text, MAX_SHOWN_CHARACTERS), width) or [""]:
             echo("     ", *_highlighted(line, memory))

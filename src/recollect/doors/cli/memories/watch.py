@@ -12,7 +12,7 @@ from recollect.language import controls
 
 MAX_SHOWN_CHARACTERS = 100
 
-EXPIRED = "  expired"
+EXPIRED = "expired"
 
 
 @command
@@ -43,20 +43,8 @@ def _print(page: Page, as_json: bool) -> None:
 def _print_line(change: Change) -> None:
     by = change.door if change.author is None else f"{one_line(change.author)} ({change.door})"
     head = f"{change.number:>6}  {change.at:%Y-%m-%d %H:%M:%S}  {change.event:<6}  "
-    what = _told(change)
-    whose = "" if what == EXPIRED else f"  by {by}"
+    what = f"  {one_line(change.note)}" if change.note else ""
+    whose = "" if change.note == EXPIRED else f"  by {by}"
     echo(Styled(head, dim=True), f"{change.kind}:{one_line(change.item_id)}{what}", Styled(whose, dim=True))
-    if change.content is not None:
-        # Of a turn, the first message.
-        shown = change.content["messages"][0] if "messages" in change.content else change.content
-        echo("        ", shortened(str(shown["text"]), MAX_SHOWN_CHARACTERS))
-
-
-def _told(change: Change) -> str:
-    """What an update or a deletion was, if it was no change of what an item says, and not a wish."""
-    detail = change.detail or {}
-    if "superseded_by" in detail:
-        return f"  superseded by {change.kind}:{one_line(str(detail['superseded_by']))}"
-    if detail.get("restored"):
-        return "  restored"
-    return f"  {one_line(str(detail['because']))}" if "because" in detail else ""
+    if change.text is not None:
+        echo("        ", shortened(change.text, MAX_SHOWN_CHARACTERS))

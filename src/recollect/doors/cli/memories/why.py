@@ -5,43 +5,10 @@ from datetime import datetime
 
 from recollect.doors.cli.one_command import with_engine
 from recollect.doors.cli.printing import Styled, echo, one_line, print_json, shortened
-from recollect.doors.lineage import ItemLineage
+from recollect.doors.lineage import DETAILS, HAPPENED, REASONS, STATES, ItemLineage, by
 from recollect.flows.lineage import Event, Mention, Source, Story
 
 MAX_SHOWN_CHARACTERS = 200
-
-_STATES = {
-    "in_force": "in force",
-    "superseded": "superseded: it is no longer in force",
-    "deleted": "deleted: what it said is gone",
-    "expired": "expired: what it said is gone",
-    "forgotten": "forgotten: nothing is left of it",
-    "gone": "gone",
-}
-_DOORS = {
-    "rest": "over REST",
-    "mcp": "over MCP",
-    "gateway": "through the gateway",
-    "cli": "on the command line",
-    "library": "by a program that uses the library",
-}
-# What is superseded by a newer memory is not superseded by whoever stored that.
-_HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force"}
-_REASONS = {
-    "key": "it has the same key, and a newer memory of a key replaces the older one",
-    "request": "the new memory was stored with the request to replace it",
-    "undo": "a memory of the same key was brought back",
-    "language model": "a language model found it outdated",
-}
-_NAMES = {
-    "expires_at": "expires",
-    "valid_from": "true from",
-    "valid_until": "true until",
-    "key": "key",
-    "category": "category",
-    "metadata": "metadata",
-    "pinned": "pinned",
-}
 
 
 def run(item_id: str, as_json: bool) -> None:
@@ -56,18 +23,18 @@ def run(item_id: str, as_json: bool) -> None:
 
 def _lines(story: Story) -> Iterator[tuple[str, bool]]:
     """What to print, and whether it stands back behind the rest."""
-    yield f"{story.name} is {_STATES[story.state]}.", False
+    yield f"{story.name} is {STATES[story.state]}.", False
     if story.text is not None:
         yield f"  {_quoted(story.text)}", False
     for name in ("key", "valid_from", "valid_until", "expires_at"):
         if (value := getattr(story, name)) is not None:
-            yield f"  {_NAMES[name]}: {_value(value)}", True
+            yield f"  {DETAILS[name]}: {_value(value)}", True
     if story.superseded_by is not None:
         yield f"  In its place: {_mention(story.superseded_by)}", False
     yield from _section("What happened", [line for event in story.events for line in _event(event)])
     replaced: list[tuple[str, bool]] = []
     for each in story.superseded:
-        because = "" if each.because is None else f", because {_REASONS.get(each.because, each.because)}"
+        because = "" if each.because is None else f", because {REASONS.get(each.because, each.because)}"
         replaced.append((f"  {_moment(each.at)}  {_mention(each.memory)}{because}", False))
     yield from _section("What it superseded", replaced)
     yield from _section("What it was made from", [line for each in story.sources for line in _source(each, 1)])
@@ -84,8 +51,8 @@ def _section(title: str, lines: Sequence[tuple[str, bool]]) -> Iterator[tuple[st
 
 
 def _event(event: Event) -> Iterator[tuple[str, bool]]:
-    by = "" if event.event == "expired" else _by(event.author, event.door)
-    yield f"  {_moment(event.at)}  {_HAPPENED.get(event.event, event.event)}{by}", False
+    who = "" if event.event == "expired" else _by(event.author, event.door)
+    yield f"  {_moment(event.at)}  {HAPPENED.get(event.event, event.event)}{who}", False
     if event.said is not None:
         yield f"      was told: {_quoted(event.said)}", True
         yield f"      the language model {one_line(event.model or '')} condensed that", True
@@ -95,12 +62,12 @@ def _event(event: Event) -> Iterator[tuple[str, bool]]:
         yield f"      it said: {_quoted(event.old_text or '')}", False
         yield f"      now:     {_quoted(event.new_text or '')}", False
     for name, difference in (event.changed or {}).items():
-        yield f"      {_NAMES[name]}: {_value(difference.old)} -> {_value(difference.new)}", False
+        yield f"      {DETAILS[name]}: {_value(difference.old)} -> {_value(difference.new)}", False
     if event.by is not None:
         yield f"      in its place: {_mention(event.by)}", False
     if event.because is not None:
         model = f" ({one_line(event.model)})" if event.model else ""
-        yield f"      because {_REASONS.get(event.because, event.because)}{model}", False
+        yield f"      because {REASONS.get(event.because, event.because)}{model}", False
     for seen in event.saw:
         yield f"      the model saw {_mention(seen)}", True
 
@@ -111,8 +78,8 @@ def _source(source: Source, depth: int) -> Iterator[tuple[str, bool]]:
         yield f"{margin}{one_line(source.name)} is gone", False
         return
     speaker = "" if source.speaker is None else f", {one_line(source.speaker)}"
-    by = _by(source.author, source.door)
-    yield f"{margin}{_moment(source.at)}{speaker}{by and f', stored{by}'}", False
+    who = _by(source.author, source.door)
+    yield f"{margin}{_moment(source.at)}{speaker}{who and f', stored{who}'}", False
     yield f"{margin}    {_quoted(source.text or '')}", False
     yield f"{margin}    {source.name}" + (" (superseded)" if source.state == "superseded" else ""), True
     for inner in source.sources:
@@ -120,8 +87,7 @@ def _source(source: Source, depth: int) -> Iterator[tuple[str, bool]]:
 
 
 def _by(author: str | None, door: str | None) -> str:
-    who = "" if author is None else f" by {one_line(author)}"
-    return who + ("" if door is None else f" {_DOORS.get(door, door)}")
+    return by(None if author is None else one_line(author), door)
 
 
 def _mention(mention: Mention) -> str:

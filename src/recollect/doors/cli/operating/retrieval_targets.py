@@ -12,7 +12,7 @@ from recollect.doors.library.memory_manager import MemoryManager
 from recollect.doors.library.new_items import NewMessage
 from recollect.engine import Engine
 from recollect.flows.remember import Turn
-from recollect.flows.search.recall import Recollection
+from recollect.flows.search.recollection import Recollection
 from recollect.identifiers import uuid_of
 from recollect.memory import log
 from recollect.memory.index.search import Scope

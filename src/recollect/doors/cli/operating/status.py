@@ -1,4 +1,4 @@
-"""`recollect status`: sizes, rates, lag, giants, models and budget, as a table or as JSON."""
+"""`recollect status`: sizes, rates, activity, lag, giants, models and budget, as a table or as JSON."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -86,6 +86,10 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield kind.replace("_", " "), f"{_count(size):>15}   about {_bytes(size.bytes)}" if size.rows else f"{0:>15}"
     rates = ", ".join(f"{_count(count)} in the last {period}" for period, count in report.messages.items())
     yield "new messages", rates
+    day = report.activity[-24:]
+    recalls = (sum(hour.recalls for hour in day), sum(hour.degraded for hour in day), sum(hour.failed for hour in day))
+    searched = "{:,} recall(s), {:,} degraded, {:,} failed".format(*recalls)
+    yield "last 24 hours", f"{sum(hour.writes for hour in day):,} write(s), {searched}"
     waiting = f"{'' if indexer.exact else 'more than '}{indexer.waiting:,}"
     yield "indexer", f"{waiting} passage(s) waiting to be embedded, the oldest for {indexer.oldest_seconds:,.0f} s"
     yield "giants", f"with their own index: {_owners(report.giants.indexed)}"
@@ -96,6 +100,11 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "embeddings", f"{embeddings.active or 'no model, keyword search only'}{moving}{swept}"
     features = "".join(f", {feature} {tokens:,}" for feature, tokens in llm.features.items())
     yield "LLM budget", f"{llm.spent_today:,} of {llm.daily_tokens:,} tokens today (UTC){features}"
+    standing = report.defence
+    waits = ", ".join(f"{count:,} {state}" for state, count in sorted(standing.waiting.items())) or "nothing waits"
+    yield "defence", f"{standing.defence}, {waits}"
+    written_over = "".join(f", {kind} {count:,}" for kind, count in standing.masked.items())
+    yield "masking", f"{'on' if standing.masking else 'off'}{written_over}"
     yield "keys", f"{_count(report.keys)} of the namespace, {_count(report.users)} of gateway users"
 
 

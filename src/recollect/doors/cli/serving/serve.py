@@ -16,8 +16,10 @@ from recollect.doors import telemetry_export
 from recollect.doors.cli.coding_agents.background import answering_hooks
 from recollect.doors.cli.printing import echo
 from recollect.doors.cli.serving.workers import supervise
+from recollect.doors.console import door as console_door
 from recollect.doors.loopback import is_loopback
 from recollect.doors.mcp import toolsets
+from recollect.doors.mcp.authorization import Authorization
 from recollect.doors.mcp.route import PATH, LoadedRoute, quiet_sdk
 from recollect.doors.rest.app import create_app
 from recollect.doors.rest.edge.server import configured
@@ -65,7 +67,9 @@ async def _serve(
         async with telemetry_export.exporting(engine, scraped=True), mcp.running(), answering_hooks(engine):
             yield
 
-    app = create_app(engine, mcp.routes, running, listener.getsockname()[0])
+    console, authorization = console_door.Console(engine), Authorization(engine)
+    routes = [*mcp.routes, *authorization.routes, *console.routes]
+    app = create_app(engine, routes, running, listener.getsockname()[0], console, authorization)
 
     def end_streams() -> None:
         engine.feed.end()
@@ -78,7 +82,8 @@ async def _rehearse(settings: Settings, host: str) -> None:
     """Refuse a public address without keys: anyone who reaches it could read everything."""
     engine = await Engine.open(settings.model_copy(update={"indexer": False}))
     try:
-        if not is_loopback(host) and not await engine.access.has_keys():
+        makes_keys = settings.sign_in_header is not None
+        if not is_loopback(host) and not makes_keys and not await engine.access.has_keys():
             raise Misconfigured(
                 f"Recollect does not bind to {host} without a key: anyone could read the memory. "
                 "Create a key with `recollect keys create`, or bind to a loopback address such as 127.0.0.1."
@@ -120,6 +125,12 @@ def _announce(listener: socket.socket, settings: Settings) -> None:
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     echo(f"Recollect is listening on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
     echo(f"MCP:     {url}{PATH}, for MCP clients")
+    if settings.console:
+        echo(f"Console: {url}{console_door.PATH}, for your browser")
+    if settings.public_url is not None:
+        echo(f"Sign-in: {settings.public_url}{PATH}, for remote MCP clients")
+    if settings.audit != "off":
+        echo(f"Audit:   {settings.audit}")
     echo(f"Data:    {place(settings)}\nStop:    Ctrl-C")
 
 

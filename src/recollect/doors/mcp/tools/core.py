@@ -1,6 +1,7 @@
 """Three small tools for agents: remember, recall, forget."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
@@ -24,7 +25,7 @@ class Remembered(BaseModel):
 
 
 class RecalledMemory(BaseModel):
-    """One memory, its speaker, if any, and its duplicates (`repeats`). Without what a model would not use."""
+    """One memory, its speaker, if any, where it comes from (`trust`), and its duplicates (`repeats`)."""
 
     id: str
     text: str
@@ -32,10 +33,12 @@ class RecalledMemory(BaseModel):
     relevance: float
     at: datetime
     speaker: str | None
+    trust: str
     session_id: str | None
     metadata: dict[str, Any] | None
     repeats: list[str]
     explanation: dict[str, Any] | None
+    namespace: str | None = Field(None, exclude_if=not_)
 
     @classmethod
     def of(cls, memory: recalls.RecalledMemory) -> Self:
@@ -47,10 +50,12 @@ class RecalledMemory(BaseModel):
             relevance=round(memory.relevance, 4),
             at=memory.at,
             speaker=memory.speaker or memory.role,
+            trust=memory.trust,
             session_id=memory.session_id,
             metadata=memory.metadata,
             repeats=[f"{memory.kind}:{repeat}" for repeat in memory.repeats],
             explanation=None if memory.explanation is None else memory.explanation.model_dump(),
+            namespace=memory.namespace,
         )
 
 
@@ -100,8 +105,10 @@ async def recall(
     until: str | None = None,
     as_of: Annotated[str | None, Field(description="Answer as of then")] = None,
     valid_at: str | None = None,
-    metadata: Annotated[dict[str, Any] | None, Field(description="Must be in its metadata")] = None,
+    metadata: dict[str, Any] | None = None,
     min_relevance: Annotated[float | None, Field(description="0 to 1")] = None,
+    min_trust: Annotated[str | None, Field(description="Such as user")] = None,
+    namespaces: list[str] | None = None,
     explain: bool = False,
 ) -> Recalled:
     """Search everything stored for memories that answer a question, best match first.
@@ -123,6 +130,8 @@ async def recall(
         valid_at=valid_at,
         metadata=metadata,
         min_relevance=min_relevance,
+        min_trust=min_trust,
+        namespaces=namespaces,
         top_k=top_k,
         explain=explain,
     ).recall(caller.engine, caller.namespace)

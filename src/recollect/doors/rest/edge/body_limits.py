@@ -30,7 +30,6 @@ MAX_UNKNOWN_TOTAL_BYTES = 32 * 1024 * 1024
 
 Admit = Callable[[str, str], Awaitable[object]]
 
-TOO_LARGE = f"The body is larger than the limit of {MAX_BODY_BYTES // 1024 // 1024} MB: send it in several requests"
 _TOO_LATE = "The body did not arrive in time: send it without pauses"
 _KEY_TOO_LATE = "user_id and user_key did not arrive in time: put them first in the body, and send it without pauses"
 _KEY_TOO_FAR = (
@@ -40,12 +39,19 @@ _KEY_TOO_FAR = (
 _NO_KEY = "This long body has no readable user_id and user_key: put them before the other fields"
 
 
-def is_too_large(content_length: str) -> bool:
-    """Whether a body is announced that is larger than any we take."""
-    return content_length.isdecimal() and int(content_length) > MAX_BODY_BYTES
+def refuse_too_large(content_length: str, limit: int) -> None:
+    """Refuse a body that is announced to be larger than the limit."""
+    if content_length.isdecimal() and int(content_length) > limit:
+        raise too_large(limit)
 
 
-def bounded(receive: Receive) -> Receive:
+def too_large(limit: int) -> HTTPException:
+    """The refusal of a body."""
+    size = f"{limit // 1024 // 1024} MB" if limit >= 1024 * 1024 else f"{limit // 1024} kB"
+    return HTTPException(413, f"The body is larger than the limit of {size}: send it in several requests")
+
+
+def bounded(receive: Receive, limit: int) -> Receive:
     """A body of unannounced size is counted as it arrives, and must keep coming."""
     received = 0
 
@@ -59,8 +65,8 @@ def bounded(receive: Receive) -> Receive:
         except TimeoutError:
             raise HTTPException(408, _TOO_LATE) from None
         received += len(message.get("body", b""))
-        if received > MAX_BODY_BYTES:
-            raise HTTPException(413, TOO_LARGE)
+        if received > limit:
+            raise too_large(limit)
         if not message.get("more_body", False):
             # What comes after the body is the end of the connection, for which a handler may wait as long as it likes.
             received = -1

@@ -4,21 +4,31 @@ import asyncio
 import logging
 import re
 import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect import logs, telemetry
 from recollect.doors.loopback import host_is_loopback, origin_is_loopback
 from recollect.doors.rest import problems
 from recollect.doors.rest.edge import body_limits, credentials
+from recollect.doors.rest.edge.fair_share import FairShare
+from recollect.doors.rest.edge.pages import Pages
+from recollect.doors.rest.edge.tokens import Tokens
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
+from recollect.flows.defence.masking import described, telling
 from recollect.identifiers import uuid7
-from recollect.origin import acting
+from recollect.memory.accounts.access import Credential
+from recollect.origin import Limits, Reach, Role, acting
 
 # Routes that need no key, because they say nothing of anybody's memory.
 PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
@@ -44,6 +54,14 @@ DOCS_POLICY = (
     b"default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 )
 
+# Says how many secrets of each kind were written over; contracts fix the fields of bodies.
+MASKED = b"x-recollect-masked"
+
+# By the first part of a path; every other one is REST.
+DOOR_OF = {"mcp": "mcp", "console": "console", "authorize": "console"} | dict.fromkeys(
+    (".well-known", "register", "token", "revoke"), "mcp"
+)
+
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 log = logging.getLogger("recollect.requests")
@@ -59,10 +77,21 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """What a request may see, and the name of its key."""
+    """What a request may see, the name of its key, and what that may do; without a key, everything."""
 
     namespace: str | None
     author: str | None = None
+    role: Role = "admin"
+    limits: Limits | None = None
+    reach: Reach | None = None
+    caller: str | None = None
+    """How callers are told apart who share the server; None if the request takes no time."""
+    key: Credential | None = None
+
+    @classmethod
+    def by(cls, key: Credential) -> Self:
+        """What a key allows."""
+        return cls(key.namespace, key.label or key.key_id, key.role, key.limits, key.reach, key.key_id, key)
 
 
 class Gate:
@@ -71,14 +100,27 @@ class Gate:
     Paths `with_user_key` bring credentials of their own in the body; until it is read, the address tells callers apart.
     """
 
-    def __init__(self, app: ASGIApp, engine: Engine, on_loopback: bool, with_user_key: frozenset[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        engine: Engine,
+        on_loopback: bool,
+        with_user_key: frozenset[str],
+        pages: Pages | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
         self._app = app
         self._with_user_key = with_user_key
+        self._pages = pages
+        self._tokens = tokens
         self._engine = engine
-        self._may_be_open = on_loopback and not engine.settings.require_key
+        # With a public address every client must be told how to sign in, so no namespace is open.
+        settings = engine.settings
+        self._may_be_open = on_loopback and not settings.require_key and settings.public_url is None
         self._per_minute = engine.settings.rate_limit_per_minute
         self._buckets: dict[str, _Bucket] = {}
         self._unknown_senders = body_limits.UnknownSenders()
+        self._fair_share = FairShare()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -94,25 +136,38 @@ class Gate:
     async def _serve(self, request: "_Request", headers: Headers, receive: Receive, send: Send) -> None:
         scope = request.scope
         try:
-            if body_limits.is_too_large(headers.get("content-length", "")):
-                raise HTTPException(413, body_limits.TOO_LARGE)
+            limit = self._largest_body(scope["path"])
+            body_limits.refuse_too_large(headers.get("content-length", ""), limit)
             admitted = await self._admitted(scope, headers)
             namespace = admitted.namespace
-            scope.setdefault("state", {}).update(namespace=namespace, request_id=request.id)
-            body = body_limits.bounded(receive)
+            scope.setdefault("state", {}).update(namespace=namespace, request_id=request.id, author=admitted.author)
+            body = body_limits.bounded(receive, limit)
             if namespace is None and scope["path"] in self._with_user_key:
                 body = await self._unknown_senders.introduced(body, self._engine.access.user_of)
             if scope["method"] == "HEAD" and _is_public(scope["path"]):
                 # A copy, because the server leaves out the body of an answer by the method in its own.
                 request.scope = {**scope, "method": "GET"}
-            with acting(request.door, admitted.author):
-                await self._app(request.scope, body, request.answering(send))
+            key = admitted.key
+            spender = None if key is None else await self._engine.quotas.admit(key)
+            rights = acting(
+                request.door,
+                admitted.author,
+                admitted.role,
+                admitted.limits,
+                admitted.reach,
+                None if key is None else key.key_id,
+                spender,
+                None if key is None else key.key_role,
+                None if key is None else key.connection_id,
+            )
+            async with self._turn(request, headers, admitted):
+                with rights, telling() as request.masked:
+                    await self._app(request.scope, body, request.answering(send))
         except HTTPException as refusal:
-            headers_of_refusal = dict(refusal.headers or {})
-            answer = problems.problem(refusal.status_code, refusal.detail, headers_of_refusal, scope["path"])
+            answer = self._refusal(scope, refusal)
             await answer(scope, receive, request.answering(send))
         except RecollectError as refusal:
-            await problems.answer(refusal, scope["path"])(scope, receive, request.answering(send))
+            await self._refusal(scope, refusal)(scope, receive, request.answering(send))
         except asyncio.CancelledError:
             # The server stops and has waited long enough. Only the server waits for this task.
             await request.cut_off(receive, send)
@@ -125,10 +180,32 @@ class Gate:
         finally:
             request.tell()
 
+    def _largest_body(self, path: str) -> int:
+        """How many bytes a request may have; few where anybody may send one."""
+        if self._tokens is not None and self._tokens.covers(path):
+            return body_limits.SMALL_BYTES
+        largest = None if self._pages is None else self._pages.largest_body(path)
+        return body_limits.MAX_BODY_BYTES if largest is None else largest
+
+    @asynccontextmanager
+    async def _turn(self, request: "_Request", headers: Headers, admitted: "_Admitted") -> AsyncIterator[None]:
+        """Wait for the caller's turn. A stream only listens, and what needs no key is quick."""
+        path, listens = request.scope["path"], "text/event-stream" in headers.get("accept", "")
+        if admitted.caller is None or (listens and request.scope["method"] == "GET") or path.endswith("/stream"):
+            yield
+            return
+        async with self._fair_share.turn(admitted.caller):
+            yield
+
     async def _admitted(self, scope: Scope, headers: Headers) -> "_Admitted":
         """The namespace that a request may see, and who sends it; no namespace where a route needs none."""
         if _is_public(scope["path"]):
             return _Admitted(None)
+        if self._pages is not None and self._pages.covers(scope["path"]):
+            return await self._admitted_to(self._pages, scope, headers)
+        if self._tokens is not None and self._tokens.covers(scope["path"]):
+            self._spend(_address(scope))
+            return _Admitted(None, caller=_address(scope))
         try:
             key = credentials.key_in(scope, headers)
         except AccessDenied:
@@ -138,31 +215,68 @@ class Gate:
             key = None
         if key is None and scope["path"] in self._with_user_key:
             self._spend(_address(scope))
-            return _Admitted(None)
+            return _Admitted(None, caller=_address(scope))
         if key is None:
-            return _Admitted(await self._without_key(headers))
-        credential = await self._engine.access.credential(key)
+            namespace = await self._without_key(scope["path"], headers)
+            return _Admitted(namespace, reach=Reach(namespace), caller=_open(namespace))
+        credential = None if self._tokens is None else await self._tokens.credential(scope["path"], key)
+        credential = credential or await self._engine.access.credential(key)
         if credential is None or credential.user_id is not None:
             self._spend(_address(scope))
-            raise AccessDenied("The key is not valid: it is unknown, revoked, or not a key of a namespace")
+            raise AccessDenied(self._no_access(scope["path"], key))
         self._spend(credential.key_id)
-        return _Admitted(credential.namespace, credential.label or credential.key_id)
+        return _Admitted.by(credential)
 
-    async def _without_key(self, headers: Headers) -> str:
+    async def _admitted_to(self, pages: Pages, scope: Scope, headers: Headers) -> "_Admitted":
+        """What a browser may see: all of the namespace whose key it signed in with, or of an open one."""
+        if pages.is_public(scope["path"]):
+            if scope["method"] != "GET":
+                self._spend(_address(scope))
+            return _Admitted(None)
+        credential = await pages.credential(headers)
+        if credential is None:
+            namespace = await self._without_key(scope["path"], headers)
+            return _Admitted(namespace, reach=Reach(namespace), caller=_open(namespace))
+        self._spend(credential.key_id)
+        return _Admitted.by(credential)
+
+    def _refusal(self, scope: Scope, problem: HTTPException | RecollectError) -> Response:
+        """The answer to what was refused here, in the form that its path's clients read."""
+        path = scope["path"]
+        if isinstance(problem, RecollectError):
+            answer = problems.answer(problem, path)
+        else:
+            answer = problems.problem(problem.status_code, problem.detail, dict(problem.headers or {}), path)
+        if answer.status_code == 401 and self._tokens is not None:
+            sent = any(name == b"authorization" for name, _ in scope["headers"])
+            if challenge := self._tokens.challenge(path, is_invalid=sent):
+                answer.headers["WWW-Authenticate"] = challenge
+        if self._pages is None or not self._pages.covers(path):
+            return answer
+        sentence = problem.detail if isinstance(problem, HTTPException) else str(problem)
+        page = self._pages.problem(scope, answer.status_code, sentence)
+        if wait := answer.headers.get("retry-after"):
+            page.headers["retry-after"] = wait
+        return page
+
+    async def _without_key(self, path: str, headers: Headers) -> str:
         """On loopback a namespace without keys is open; a page of another site must not reach it through a browser."""
         namespace = self._engine.settings.namespace
         if not self._may_be_open or not await self._engine.access.is_open(namespace):
-            raise AccessDenied(
-                "A key is required: send the header Authorization: Bearer KEY (create one with `recollect keys create`)"
-            )
+            raise AccessDenied(self._no_access(path, None))
         for host in headers.getlist("host") or [""]:  # HTTP/1.0 needs none
             if not host_is_loopback(host):
                 raise _not_loopback(421, "Host", host)
         for origin in headers.getlist("origin"):
             if not origin_is_loopback(origin) and origin not in self._engine.settings.cors_origins:
                 raise _not_loopback(403, "Origin", origin)
-        self._spend(f"open:{namespace}")
+        self._spend(_open(namespace))
         return namespace
+
+    def _no_access(self, path: str, key: str | None) -> str:
+        """What to do about a key that is missing or not valid."""
+        told = None if self._tokens is None else self._tokens.refusal(path, key)
+        return told or (_MISSING if key is None else _INVALID)
 
     def _spend(self, who: str) -> None:
         if self._per_minute is None:
@@ -194,11 +308,13 @@ class _Request:
         self._span = span
         self._status = 0
         self._has_length = False
+        self.masked: Counter[str] = Counter()
+        """Secrets that were written over in what the request brought, by kind."""
 
     @property
     def door(self) -> str:
-        """Which of the two it came by."""
-        return "mcp" if self.scope["path"] == "/mcp" else "rest"
+        """Which of the three it came by."""
+        return DOOR_OF.get(self.scope["path"].split("/", 2)[1], "rest")
 
     @property
     def is_answered(self) -> bool:
@@ -214,7 +330,9 @@ class _Request:
                 self._status = message["status"]
                 self._has_length = any(name == b"content-length" for name, _ in given)
                 policy = DOCS_POLICY if self.scope["path"].startswith("/docs") else API_POLICY
-                own = (*SECURITY_HEADERS, (POLICY, policy), (b"x-request-id", self.id.encode()))
+                own = [*SECURITY_HEADERS, (POLICY, policy), (b"x-request-id", self.id.encode())]
+                if self.masked:
+                    own.append((MASKED, described(self.masked).encode("ascii")))
                 names = {name.lower() for name, _ in given}
                 message["headers"] = [*given, *(header for header in own if header[0] not in names)]
             await send(message)
@@ -256,6 +374,11 @@ def _address(scope: Scope) -> str:
     return f"from:{(scope.get('client') or ('unknown',))[0]}"
 
 
+def _open(namespace: str) -> str:
+    """All who use a namespace without keys are one caller."""
+    return f"open:{namespace}"
+
+
 def _is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith(ASSETS)
 
@@ -264,5 +387,7 @@ def _not_loopback(status: int, name: str, value: str) -> HTTPException:
     return HTTPException(status, f"Without a key, {name} must be a loopback address, not {value[:100]!r}")
 
 
+_MISSING = "A key is required: send the header Authorization: Bearer KEY (create one with `recollect keys create`)"
+_INVALID = "The key is not valid: it is unknown, revoked, expired, or not a key of a namespace"
 _STOPPING = "The server is shutting down: try again in a moment"
 _UNEXPECTED = "An unexpected error occurred: the server log has the details under the request id"

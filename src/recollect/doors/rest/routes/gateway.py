@@ -18,11 +18,11 @@ from recollect.doors.rest.routes.recall import AS_OF, FLOOR, Floor
 from recollect.doors.rest.routing import Route, Router
 from recollect.errors import AccessDenied
 from recollect.flows import gateway
-from recollect.flows.access import NOT_ADMITTED
+from recollect.flows.accounts.access import NOT_ADMITTED
 from recollect.flows.chat_ids import CHAT
 from recollect.flows.gateway import Owner, Said
 from recollect.memory.resources import MAX_URI_CHARACTERS
-from recollect.origin import acting
+from recollect.origin import Reach, acting
 
 router = Router(tags=["gateway"], route_class=Route)
 
@@ -252,7 +252,7 @@ async def add_chat_messages(request: Request, body: GatewayAdd) -> GatewayAdded:
     caller = calling(request)
     said = [Said(each.sender_id, each.role, each.timestamp, each.content) for each in body.messages]
     owner = await _owner(request, body)
-    with acting(DOOR, owner.user_id):
+    with acting(DOOR, owner.user_id, reach=Reach(owner.namespace)):
         added = await caller.engine.gateway.add(owner, body.session_id, said)
     return GatewayAdded(
         session_id=body.session_id, added=added.added, duplicates=added.duplicates, stored_as=added.stored_as
@@ -282,7 +282,7 @@ async def put_resource(request: Request, body: NewResource, response: Response) 
     """Store a text under a URI, for the scope `resources`; storing it again replaces it."""
     caller = calling(request)
     owner = await _owner(request, body)
-    with acting(DOOR, owner.user_id):
+    with acting(DOOR, owner.user_id, reach=Reach(owner.namespace)):
         put = await caller.engine.gateway.put_resource(owner, body.resource_uri, body.text, body.title, body.metadata)
     if put.resource.replaced:
         response.status_code = 200
@@ -306,5 +306,6 @@ async def _owner(request: Request, body: Identified) -> Owner:
     user = await caller.engine.access.user_of(body.user_id, body.user_key.get_secret_value())
     if caller.namespace not in (None, user.namespace):
         raise AccessDenied(NOT_ADMITTED)
-    request.state.namespace = user.namespace
+    request.state.namespace, request.state.author, request.state.door = user.namespace, user.user_id, DOOR
+    await caller.engine.quotas.admit_user(user.namespace, user.user_id)
     return Owner.of(user, body.app_id, body.project_id)

@@ -10,21 +10,21 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
     Tag,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
+from recollect import origin
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
+from recollect.doors import cursors
 from recollect.doors.recalls import floor, metadata_of_text
-from recollect.doors.rest import answered, cursors, degraded
-from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment
+from recollect.doors.rest import answered, degraded
+from recollect.doors.rest.bodies import SAID_AT, Body, ChatEntry, Moment, only_if_set
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
-from recollect.doors.rest.routes.recall import AS_OF, FLOOR, HALF_LIFE, VALID_AT, Floor, HalfLife
+from recollect.doors.rest.routes.recall import AS_OF, FLOOR, HALF_LIFE, NAMESPACES, VALID_AT, Floor, HalfLife
 from recollect.doors.rest.routing import Route, Router
 from recollect.flows.long_term.echoes import MAX_RECALLED
 from recollect.flows.long_term.memories import MAX_LISTED
@@ -36,9 +36,11 @@ from recollect.flows.long_term.memory_requests import (
     Chosen,
     Options,
     as_text,
+    trust_of,
 )
 from recollect.flows.long_term.memory_results import Written
 from recollect.memory.memories import HistoryEntry, MemoryScope, Place, StoredMemory
+from recollect.trust import Trust
 
 router = Router(prefix="/ltm/memories", tags=["ltm"], route_class=Route, responses=responses())
 
@@ -69,7 +71,8 @@ class Scoped(Body):
 
     @model_validator(mode="after")
     def _has_a_scope(self) -> Self:
-        if self.user_id is None and self.agent_id is None and self.session_id is None:
+        is_unlimited = origin.current().limits is None  # else the key fills them in
+        if is_unlimited and self.user_id is None and self.agent_id is None and self.session_id is None:
             raise ValueError("At least one of user_id, agent_id, or session_id must be provided")
         return self
 
@@ -139,6 +142,9 @@ class AddMemory(Scoped, Details):
         max_length=MAX_SOURCES,
         description="What it was made from, such as `message:ID` or `document:ID`",
     )
+    trust: Trust | None = Field(
+        None, description="Where the text comes from; by default the user, or the least trusted role of a chat"
+    )
 
     @field_validator("messages", mode="before")
     @classmethod
@@ -151,14 +157,19 @@ class AddMemory(Scoped, Details):
     def options(self) -> Options:
         """All that it says of the memory besides its text."""
         details = {name: getattr(self, name) for name in Details.model_fields}
-        return Options(**details, supersedes=self.supersedes, sources=self.sources)
+        told = None if isinstance(self.messages, str) else trust_of(self._lines())
+        return Options(**details, supersedes=self.supersedes, sources=self.sources, trust=self.trust or told)
 
     def text(self) -> str:
         """What to remember, as one text."""
         if isinstance(self.messages, str):
             return self.messages
-        lines = [ChatLine(message.role, message.text(), message.name) for message in self.messages]
-        return as_text([line for line in lines if line.content.strip()])
+        return as_text(self._lines())
+
+    def _lines(self) -> list[ChatLine]:
+        chat = [] if isinstance(self.messages, str) else self.messages
+        lines = [ChatLine(message.role, message.text(), message.name) for message in chat]
+        return [line for line in lines if line.content.strip()]
 
 
 class SearchMemories(Scoped):
@@ -177,6 +188,7 @@ class SearchMemories(Scoped):
     min_relevance: Floor | None = Field(None, description=FLOOR)
     half_life_days: HalfLife | None = Field(None, description=HALF_LIFE)
     limit: Limit = Field(DEFAULT_LIMIT, examples=[10])
+    namespaces: list[str] | None = NAMESPACES
 
     def chosen(self) -> Chosen:
         """Which memories of the scope."""
@@ -215,16 +227,6 @@ class PatchMemory(Details):
         return given | ({"pinned": bool(given["pinned"])} if "pinned" in given else {})
 
 
-def only_if_set(*names: str) -> Any:
-    """Leaves out of an answer what its contract does not know, unless it says something."""
-
-    # Without a type of its result: it would take the place of the model's own in the published schema.
-    def serialize(self: BaseModel, shape: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]
-        return {name: value for name, value in shape(self).items() if name not in names or value}
-
-    return model_serializer(mode="wrap")(serialize)
-
-
 class MemoryResponse(BaseModel):
     """A memory, with the same fields in every answer; `score` only in search results."""
 
@@ -246,11 +248,12 @@ class MemoryResponse(BaseModel):
     expires_at: datetime | None = Field(None, description="When it will be removed")
     pinned: bool = Field(False, description="Whether it is pinned: it belongs in every prompt of its scope")
     sources: list[str] = Field(default_factory=list, description="What it was made from")
+    namespace: str | None = Field(None, description="Where it was found; only if the search names `namespaces`")
 
-    _without_what_is_not_set = only_if_set(*Details.model_fields, "sources")
+    _without_what_is_not_set = only_if_set(*Details.model_fields, "sources", "namespace")
 
     @classmethod
-    def of(cls, memory: StoredMemory, score: float | None = None) -> Self:
+    def of(cls, memory: StoredMemory, score: float | None = None, namespace: str | None = None) -> Self:
         """A stored memory as the contract shows it."""
         metadata = {"category": memory.category} | memory.metadata | {"category": memory.category}
         metadata.pop("superseded_by", None)  # a caller's own would say of this memory what only we know
@@ -272,6 +275,7 @@ class MemoryResponse(BaseModel):
             expires_at=memory.expires_at,
             pinned=memory.pinned,
             sources=list(memory.sources),
+            namespace=namespace,
         )
 
 
@@ -386,10 +390,11 @@ async def search_memories(request: Request, body: SearchMemories, response: Resp
         body.limit,
         min_relevance=least,
         half_life_days=body.half_life_days,
+        namespaces=body.namespaces,
     )
     degraded.tell(response, found.degraded)
     answered.tell(response, found, least)
-    return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score) for hit in found])
+    return MemoryResults(results=[MemoryResponse.of(hit.memory, hit.score, hit.namespace) for hit in found])
 
 
 @router.get(

@@ -13,7 +13,8 @@ from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
 from recollect.flows.kinds import registry
 from recollect.flows.search import relevance
-from recollect.flows.search.recall import MAX_HALF_LIFE_DAYS, MAX_TOP_K
+from recollect.flows.search.recall import MAX_HALF_LIFE_DAYS, MAX_NAMESPACES, MAX_TOP_K
+from recollect.trust import Trust
 
 router = Router(tags=["recall"], route_class=Route, responses=responses())
 
@@ -37,6 +38,14 @@ VALID_AT = "Only what is true in the world at this time, where `valid_from` or `
 HALF_LIFE = (
     "Rank by age, too: scores halve each time an item gets this many days older, except those of pinned memories. "
     "No decay if omitted"
+)
+
+NAMESPACES: Any = Field(
+    None,
+    description="Search these together, in one ranking, instead of the key's own namespace. "
+    "Others than its own must be granted to the key",
+    examples=[["support", "handbook"]],
+    json_schema_extra={**SOME_ITEMS, "maxItems": MAX_NAMESPACES},
 )
 
 
@@ -87,6 +96,10 @@ class RecallRequest(Body):
         None, description='What "yesterday" in the question counts from; the present if omitted'
     )
     half_life_days: HalfLife | None = Field(None, description=HALF_LIFE)
+    min_trust: Trust | None = Field(
+        None, description="Only what comes from this class or a more trusted one; operator is the most trusted"
+    )
+    namespaces: list[str] | None = NAMESPACES
 
 
 @router.post("/recall")

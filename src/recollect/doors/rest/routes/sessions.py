@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from recollect import checks
 from recollect.checks import MAX_IDENTIFIER_CHARACTERS
-from recollect.doors.rest import cursors
+from recollect.doors import cursors
 from recollect.doors.rest.bodies import SAID_AT, Body, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recollect import tasks
+from recollect import tasks, trust
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.indexing.namespace_models import Embedding
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
@@ -33,7 +33,7 @@ class FactWriter:
     ) -> None:
         self._database = database
         self._memory = memory
-        self._writer = MemoryWriter(memory.memories, memory.passages, passage_writer)
+        self._writer = MemoryWriter(memory.memories, memory.passages, memory.held, passage_writer)
         self._namespace = namespace
         self._dry_run = dry_run
 
@@ -61,6 +61,7 @@ class FactWriter:
             fact.at,
             key=fact.key,
             id=fact.id,
+            trust=trust.IMPORT,
         )
         # The indexer embeds them with all the rest.
         prepared = Prepared(tuple(await in_steps(analysing(fact.text))), Embedding(None))

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect import checks
+from recollect import checks, tasks
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.defence.masking import Masked, Masking
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.remember import ANONYMOUS
 from recollect.flows.transfer.foreign.fact_writer import FactWriter
@@ -26,7 +27,7 @@ ImportProgress = Callable[[int, Report], None]
 """Hears how many bytes were read since it was last told, and what came of the import so far."""
 
 
-class ForeignFiles:
+class ForeignFiles(Masked):
     """Takes over what other programs exported. It can be run again: what is there already is not stored twice."""
 
     def __init__(
@@ -66,7 +67,7 @@ class ForeignFiles:
         if user_id is not None:
             checks.identifier(user_id, "user")
         refuse_other_format(path, origin)
-        run = _Run(report, self._writers(namespace, dry_run), progress)
+        run = _Run(report, self._writers(namespace, dry_run), progress, None if dry_run else self.masking)
         with opened(path) as source:
             if not FORMATS[origin].wanted(source):
                 raise Invalid(f"{path} has nothing to import: expected {FORMATS[origin].about}")
@@ -98,8 +99,15 @@ def refuse_other_format(path: Path, origin: str | None) -> None:
 class _Run:
     """One import: sorts pieces, and keeps the report."""
 
-    def __init__(self, report: Report, writers: dict[type, Any], progress: ImportProgress | None) -> None:
+    def __init__(
+        self,
+        report: Report,
+        writers: dict[type, Any],
+        progress: ImportProgress | None,
+        masking: Masking | None,
+    ) -> None:
         self._report = report
+        self._masking = masking
         self._writers = writers
         self._progress = progress
 
@@ -110,6 +118,12 @@ class _Run:
 
     async def take(self, pieces: Iterator[Piece]) -> None:
         """Store everything that can be, in batches of one kind; those before a broken place are stored, too."""
+        batches = self._batches(pieces)
+        # In a thread, since a server may have others to answer while files are read and parsed.
+        while (batch := await tasks.in_thread(next, batches, None)) is not None:
+            await self._store(batch)
+
+    def _batches(self, pieces: Iterator[Piece]) -> Iterator[list[Item]]:
         batch: list[Item] = []
         size = 0
         try:
@@ -117,13 +131,15 @@ class _Run:
                 full = len(batch) == BATCH_ITEMS or size + item.size > BATCH_CHARACTERS
                 if batch and (full or type(item) is not type(batch[0])):
                     complete, batch, size = batch, [], 0
-                    await self._store(complete)
+                    yield complete
                 batch.append(item)
                 size += item.size
         except Broken:
-            await self._store(batch)
+            if batch:
+                yield batch
             raise
-        await self._store(batch)
+        if batch:
+            yield batch
 
     def _items(self, pieces: Iterator[Piece]) -> Iterator[Item]:
         """What is to be stored; the rest goes into the report."""
@@ -141,14 +157,15 @@ class _Run:
                     yield piece
 
     async def _store(self, batch: Sequence[Item]) -> None:
-        if batch:
-            await each_alone_if_not_together(
-                batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
-            )
-            self.progress(0)
+        await each_alone_if_not_together(
+            batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
+        )
+        self.progress(0)
 
     async def _store_together(self, batch: Sequence[Item]) -> None:
         """Store items of one kind, all or none."""
+        if self._masking is not None:
+            batch = [await self._masking.of(self._report.namespace, item) for item in batch]
         stored: Stored = await self._writers[type(batch[0])].store(batch)
         self._report.added.update(stored.added)
         self._report.known.update(stored.known)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.errors import Conflict
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.kinds.conversations import imported_turns
@@ -77,6 +77,7 @@ class MessageWriter:
             new = await self._missing(tx, messages)
             active = await memory.sessions.last_active(tx, list(sessions))
             written = await memory.log.append(tx, [_entry(said) for said in new], ())
+            tx.tally.add(None, *(said.content for said in new), rows=len(new))
             await memory.sessions.set_last_active(tx, _last_said(active, written, new))
             await memory.passages.add(
                 tx,
@@ -105,6 +106,7 @@ def _source(said: Said, message: Message, excerpts: Sequence[Excerpt]) -> Source
         role=message.role,
         speaker=message.speaker,
         metadata=None if said.metadata is None else json.dumps(said.metadata, ensure_ascii=False),
+        trust=trust.IMPORT,
     )
 
 

@@ -7,7 +7,8 @@ from uuid import UUID
 from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
-from recollect.doors.rest import anthropic_api, cursors
+from recollect.doors import cursors
+from recollect.doors.rest import anthropic_api
 from recollect.doors.rest.bodies import Body, Moment
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.routing import Route, Router

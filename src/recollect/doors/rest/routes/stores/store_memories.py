@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
-from recollect.doors.rest import anthropic_api, cursors
+from recollect.doors import cursors
+from recollect.doors.rest import anthropic_api
 from recollect.doors.rest.bodies import Body
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.routes.stores.memory_stores import DEFAULT_LIMIT, Beta, Limit, Page

@@ -1,0 +1,38 @@
+"""`recollect review`: lists what screening has found, and releases or forgets it."""
+
+from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.printing import Styled, echo, one_line, print_json, shortened
+from recollect.doors.reviews import ReviewedItems
+
+MAX_SHOWN_CHARACTERS = 200
+
+
+def show(state: str | None, limit: int, as_json: bool) -> None:
+    """Print the list."""
+    page = with_engine(lambda engine: engine.review.page(engine.settings.namespace, state, limit))
+    if as_json:
+        print_json(ReviewedItems.of(page).model_dump(mode="json"))
+        return
+    for each in page.items:
+        item = each.item
+        who = "" if item.author is None else f" by {one_line(item.author)}"
+        echo(f"{each.name}  {item.state}  {item.at:%Y-%m-%d %H:%M} UTC  {item.trust}{who} ({item.door})")
+        echo(f"    {'; '.join(item.reasons)}")
+        text = "it is gone" if each.text is None else f'"{shortened(each.text, MAX_SHOWN_CHARACTERS)}"'
+        echo(Styled(f"    {text}", dim=True))
+    if not page.items:
+        echo("Nothing waits for a review.")
+    elif page.next is not None:
+        echo("There are more: pass a larger --limit.")
+
+
+def release(item: str) -> None:
+    """Release an item."""
+    with_engine(lambda engine: engine.review.release(engine.settings.namespace, item))
+    echo(f"{one_line(item)} is released: recall finds it.")
+
+
+def forget(item: str) -> None:
+    """Forget an item."""
+    with_engine(lambda engine: engine.review.forget(engine.settings.namespace, item))
+    echo(f"{one_line(item)} is forgotten.")

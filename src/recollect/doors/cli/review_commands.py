@@ -1,0 +1,39 @@
+"""The commands `recollect review ...` and their options."""
+
+import click
+
+
+@click.group()
+def review() -> None:
+    """Look at what screening has found (RECOLLECT_DEFENCE), and release or forget it."""
+
+
+@review.command("list")
+@click.option(
+    "--state", type=click.Choice(["held", "warned", "released"]), help="Only these.  [default: all that wait]"
+)
+@click.option("--limit", type=int, default=50, show_default=True, help="Maximum number of items.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_items(state: str | None, limit: int, as_json: bool) -> None:
+    """List items that something speaks against, the newest first, with the reasons."""
+    from recollect.doors.cli.operating.review import show
+
+    show(state, limit, as_json)
+
+
+@review.command()
+@click.argument("item", metavar="ID")
+def release(item: str) -> None:
+    """Let the item ID of the list be recalled, whatever speaks against it."""
+    from recollect.doors.cli.operating.review import release as run
+
+    run(item)
+
+
+@review.command()
+@click.argument("item", metavar="ID")
+def forget(item: str) -> None:
+    """Permanently delete the item ID of the list."""
+    from recollect.doors.cli.operating.review import forget as run
+
+    run(item)

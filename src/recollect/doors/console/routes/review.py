@@ -1,0 +1,49 @@
+"""What screening has found: an admin looks at it, and releases or forgets it."""
+
+from starlette.responses import Response
+
+from recollect import origin
+from recollect.doors import reviews
+from recollect.doors.console.visit import Visit, get, post
+from recollect.flows.defence.review import STATES, ReviewPage
+
+PAGE = "/console/review"
+ROWS = 50
+
+
+async def review(visit: Visit) -> Response:
+    """The list, the newest first."""
+    chosen = visit.asked("state") if visit.asked("state") in STATES else None
+    page = ReviewPage([], None)
+    if origin.may("admin"):
+        page = await visit.engine.review.page(visit.namespace, chosen, ROWS, reviews.read(visit.asked("behind")))
+    settings = visit.engine.settings
+    return visit.page(
+        "review.html",
+        items=page.items,
+        following=reviews.written(page.next),
+        state=chosen or "",
+        may_decide=origin.may("admin"),
+        defence=settings.defence,
+        masking=settings.masking,
+        done=visit.asked("done"),
+    )
+
+
+async def release(visit: Visit) -> Response:
+    """Let an item be recalled."""
+    await visit.engine.review.release(visit.namespace, visit.given("item"))
+    return visit.go(PAGE, done="released")
+
+
+async def forget(visit: Visit) -> Response:
+    """Delete an item for good."""
+    await visit.engine.review.forget(visit.namespace, visit.given("item"))
+    return visit.go(PAGE, done="forgotten")
+
+
+ROUTES = [
+    get(PAGE, review),
+    post("/console/review/release", release),
+    post("/console/review/forget", forget),
+]

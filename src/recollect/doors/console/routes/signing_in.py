@@ -1,0 +1,62 @@
+"""Signing in with a key, and out again."""
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from recollect.doors.console import cookies, problems, rendering
+from recollect.doors.console.visit import Visit, post
+
+PAGE = "/console/sign-in"
+
+
+async def ask(request: Request) -> Response:
+    """The form for a key."""
+    return _form(request, request.query_params.get("next", ""))
+
+
+async def sign_in(request: Request) -> Response:
+    """Take a key, and give the browser a cookie that stands for it for some hours."""
+    async with request.form(max_files=0, max_fields=10) as form:
+        key, to, token = (str(form.get(name, "")) for name in ("key", "next", cookies.FIELD))
+    if not cookies.is_ours(request, token, cookies.BEFORE):
+        return problems.refused(request.scope, 403, problems.NOT_OURS)
+    signed_in = await request.app.state.engine.access.sign_in(key.strip())
+    if signed_in is None:
+        return _form(request, to, wrong=True)
+    known = await request.app.state.engine.access.browser(signed_in)
+    # The overview is about everybody, which a key of one user or agent may not see.
+    home = "/console/memories" if known is not None and known.limits else "/console"
+    response = RedirectResponse(to if _is_local(to) and to != "/console" else home, status_code=303)
+    cookies.keep(response, request, signed_in)
+    return response
+
+
+async def sign_out(visit: Visit) -> Response:
+    """End what the cookie stands for, here and on the server."""
+    token = cookies.token_in(visit.request.headers)
+    if token is not None:
+        await visit.engine.access.sign_out(visit.namespace, token)
+    response = visit.go(PAGE)
+    cookies.drop(response, visit.request)
+    return response
+
+
+def _form(request: Request, to: str, wrong: bool = False) -> Response:
+    token = cookies.new_token()
+    values = {"csrf": cookies.csrf_of(token), "next": to if _is_local(to) else "", "wrong": wrong}
+    response = rendering.page(request, "sign_in.html", 401 if wrong else 200, **values)
+    cookies.keep(response, request, token, cookies.BEFORE)
+    return response
+
+
+def _is_local(address: str) -> bool:
+    """Whether an address leads to a page of the console and not to another site."""
+    return address == "/console" or address.startswith(("/console?", "/console/"))
+
+
+ROUTES = [
+    Route(PAGE, ask, methods=["GET"]),
+    Route(PAGE, sign_in, methods=["POST"]),
+    post("/console/sign-out", sign_out),
+]

@@ -1,0 +1,25 @@
+// What every page may use: buttons that copy, and forms that ask before they act.
+"use strict";
+
+for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+
+// On the document: scripts put other buttons and forms into a page later.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy);
+  if (!navigator.clipboard) {
+    // Without TLS a browser lets only the user copy: the text is selected for it.
+    window.getSelection().selectAllChildren(source);
+    return;
+  }
+  await navigator.clipboard.writeText(source.textContent);
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = label; }, 1500);
+});
+
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});

@@ -1,0 +1,151 @@
+"""A visit to a page: who asks, what for, and how it is answered. Every page is `async def page(visit) -> Response`."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from urllib.parse import urlencode
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from recollect import checks, origin
+from recollect.doors.console import cookies, problems, rendering
+from recollect.engine import Engine
+from recollect.errors import Invalid, RecollectError
+from recollect.origin import Role
+
+Page = Callable[["Visit"], Awaitable[Response]]
+
+# Forms have a few short fields; only an import brings a file.
+MAX_FIELDS = 200
+MAX_FIELD_BYTES = 1024 * 1024
+
+
+class Visit:
+    """One request to the console."""
+
+    def __init__(self, request: Request, form: FormData | None = None) -> None:
+        self.request = request
+        self.engine: Engine = request.app.state.engine
+        self.namespace: str = request.state.namespace
+        self._form = form or FormData()
+
+    def asked(self, name: str) -> str:
+        """A value of the address as it is, since an id may begin with a space; empty if it is not there or blank."""
+        value = self.request.query_params.get(name, "")
+        return value if value.strip() else ""
+
+    def all_asked(self, name: str) -> list[str]:
+        """The values of a parameter that may stand several times."""
+        return [value for each in self.request.query_params.getlist(name) if (value := each.strip())]
+
+    def number_asked(self, name: str, default: int, least: int, most: int) -> int:
+        """A whole number of the address."""
+        return _number(self.asked(name).strip(), name, default, least, most)
+
+    def moment_asked(self, name: str) -> datetime | None:
+        """A time of the address, in UTC unless it says otherwise; None if it is not there."""
+        text = self.asked(name).strip()
+        try:
+            return checks.utc(checks.moment(text), name) if text else None
+        except ValueError as problem:
+            raise Invalid(f"{name} is not a time: {problem}") from None
+
+    def given(self, name: str) -> str:
+        """A field of the form, as it was typed; empty if it is not there."""
+        value = self._form.get(name, "")
+        return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+
+    def number_given(self, name: str, least: int, most: int) -> int:
+        """A whole number of the form, which must be there."""
+        number = self.optional_number_given(name, least, most)
+        if number is None:
+            raise Invalid(f"{name} is missing")
+        return number
+
+    def optional_number_given(self, name: str, least: int, most: int) -> int | None:
+        """A whole number of the form; None if the field is left empty."""
+        text = self.given(name).strip()
+        return _number(text, name, least, least, most) if text else None
+
+    def all_given(self, name: str) -> list[str]:
+        """The values of a field that may stand several times."""
+        return [value for value in self._form.getlist(name) if isinstance(value, str)]
+
+    def file(self, name: str) -> UploadFile:
+        """A file that the form brings."""
+        value = self._form.get(name)
+        if not isinstance(value, UploadFile) or not value.filename:
+            raise Invalid("Choose a file first")
+        return value
+
+    async def is_still_admitted(self) -> bool:
+        """Whether who came in may still be here: nobody signed out, no key was revoked or made meanwhile."""
+        token = cookies.token_in(self.request.headers)
+        key = None if token is None else await self.engine.access.browser(token)
+        if key is not None:
+            return key.namespace == self.namespace
+        return self.request.state.author is None and await self.engine.access.is_open(self.namespace)
+
+    def page(self, template: str, status: int = 200, **values: object) -> Response:
+        """A page; in an open namespace the browser is given a token for the forms on it."""
+        known = cookies.token_in(self.request.headers)
+        token = known or cookies.new_token()
+        response = rendering.page(self.request, template, status, csrf=cookies.csrf_of(token), **values)
+        if known is None:
+            cookies.keep(response, self.request, token)
+        return response
+
+    def go(self, path: str, **parameters: str) -> Response:
+        """To another page, after a change."""
+        query = f"?{urlencode(parameters)}" if parameters else ""
+        return RedirectResponse(f"{path}{query}", status_code=303)
+
+
+def _number(text: str, name: str, default: int, least: int, most: int) -> int:
+    if not text:
+        return default
+    if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 20:
+        raise Invalid(f"{name} must be a whole number")
+    checks.between(int(text), least, most, name)
+    return int(text)
+
+
+def get(path: str, page: Page) -> Route:
+    """A page to read."""
+
+    async def answer(request: Request) -> Response:
+        request.scope["route"] = route  # for the log
+        try:
+            return await page(Visit(request))
+        except RecollectError as problem:
+            return problems.failed(request, problem)
+
+    route = Route(path, answer, methods=["GET"])
+    return route
+
+
+def post(path: str, change: Page, role: Role = "read") -> Route:
+    """A form that changes something. It must come from a page of ours, in this very browser.
+
+    Flows check who may do what; a `role` is for forms that should not even be read from others.
+    """
+
+    async def answer(request: Request) -> Response:
+        request.scope["route"] = route
+        try:
+            origin.require(role)
+            async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES) as form:
+                token = form.get(cookies.FIELD, "")
+                if not isinstance(token, str) or not cookies.is_ours(request, token):
+                    return problems.refused(request.scope, 403, problems.NOT_OURS)
+                return await change(Visit(request, form))
+        except HTTPException as problem:  # a form that cannot be read
+            return problems.refused(request.scope, problem.status_code, problem.detail)
+        except RecollectError as problem:
+            return problems.failed(request, problem)
+
+    route = Route(path, answer, methods=["POST"])
+    return route

@@ -1,0 +1,1 @@
+"""Who uses a memory and how much: keys, activity, spending."""

@@ -1,0 +1,300 @@
+"""Access: creates keys, and says what a key gives access to."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from recollect import checks, origin, quotas
+from recollect.errors import AccessDenied, Conflict, Invalid, NotFound
+from recollect.flows.accounts.key_uses import KeyUses
+from recollect.flows.remember import ANONYMOUS
+from recollect.memory.accounts.access import Credential, Key, Keys, KeyTerms
+from recollect.memory.accounts.grants import KeyGrants
+from recollect.memory.accounts.quotas import QuotaUse
+from recollect.origin import ROLES, Limits, Role
+from recollect.quotas import NO_QUOTA, Quota
+from recollect.storage.database import Database, Transaction
+
+# How long a process trusts what it read: a key that another process revokes works no longer than this.
+CACHED_SECONDS = 2.0
+MAX_CACHED = 10_000
+
+# How long a browser stays signed in to the console.
+BROWSER_SECONDS = 12 * 3600
+
+MAX_OVERLAP_SECONDS = 365 * 86_400.0
+
+# One sentence for every reason: it must not tell which part was wrong.
+NOT_ADMITTED = "user_id or user_key is not valid"
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key at the one moment when its secret is known."""
+
+    id: str
+    secret: str
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"NewKey(id={self.id!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user of the gateway, and the namespace the user's key opens."""
+
+    namespace: str
+    user_id: str
+
+
+class Access:
+    """Keys of namespaces and of users. Secrets are 256 random bits, so that one round of SHA-256 protects them."""
+
+    def __init__(self, database: Database, keys: Keys, grants: KeyGrants, use: QuotaUse) -> None:
+        self._database = database
+        self._keys = keys
+        self._grants = grants
+        self._use = use
+        self._credentials = TtlCache[bytes, Credential]()
+        self._browsers = TtlCache[bytes, Credential]()
+        self._open = TtlCache[str, bool]()
+        self.uses = KeyUses(database, keys)
+
+    async def close(self) -> None:
+        """Stop noting when keys are used."""
+        await self.uses.close()
+
+    async def create_key(
+        self,
+        namespace: str,
+        label: str | None = None,
+        role: Role = "admin",
+        expires_at: datetime | None = None,
+        limits: Limits | None = None,
+        quota: Quota = NO_QUOTA,
+    ) -> NewKey:
+        """A key that opens a namespace, or the memory of one user or agent in it, for what its role may do."""
+        origin.require_no_quota()
+        checks.one_of(role, ROLES, "role")
+        only = limits or Limits()
+        checks.optional_identifier(only.user, "user")
+        checks.optional_identifier(only.agent, "agent")
+        if only.user == ANONYMOUS:
+            raise Invalid(f"user {ANONYMOUS} is reserved for sessions without a user: choose another")
+        until = checks.optional_future(expires_at, "expires_at")
+        quotas.check(quota)
+        terms = KeyTerms(checks.optional_text(label, "label"), role, until, only, quota)
+        async with self._database.transaction(namespace) as tx:
+            made = await self._add(tx, "rk", terms, None)
+        self.clear_cache()
+        return made
+
+    async def rotate(self, namespace: str, key_id: str, overlap_seconds: float) -> NewKey:
+        """Another key for the same purpose and, if the old one expires, for as long; the old one works a while yet."""
+        origin.require_no_quota()
+        checks.number_between(overlap_seconds, 0, MAX_OVERLAP_SECONDS, "overlap in seconds")
+        async with self._database.transaction(namespace) as tx:
+            old = await locked_key(tx, self._keys, key_id)
+            limits = Limits(old.only_user, old.only_agent)
+            until = None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
+            made = await self._add(tx, "rk", KeyTerms(old.label, old.role, until, limits, old.quota), None)
+            await self._grants.copy(tx, key_id, made.id)
+            await self._keys.end_in(tx, key_id, overlap_seconds)
+        self.clear_cache()
+        return made
+
+    async def create_user_key(self, namespace: str, user_id: str) -> NewKey:
+        """A key with which the gateway knows one user."""
+        origin.require_no_quota()
+        if user_id == ANONYMOUS:
+            raise Invalid(f"user_id {ANONYMOUS} is reserved for sessions without a user: choose another")
+        checks.identifier(user_id, "user_id")
+        async with self._database.transaction(namespace) as tx:
+            made = await self._add(tx, "uk", KeyTerms(), user_id)
+        self.clear_cache()
+        return made
+
+    async def keys(self, namespace: str) -> list[Key]:
+        """The keys of a namespace, without their secrets."""
+        async with self._database.reading(namespace) as db:
+            return await self._keys.of_namespace(db)
+
+    async def applications(self, namespace: str, limit: int, skip: int = 0) -> list[Key]:
+        """Some keys that open the whole namespace: those that are not revoked first, then the newest."""
+        async with self._database.reading(namespace) as db:
+            return await self._keys.applications(db, limit, skip)
+
+    async def users(self, namespace: str, limit: int, after: str = "", prefix: str = "") -> list[Key]:
+        """The last key of each user of the gateway, in the order of their ids, behind one of them."""
+        async with self._database.reading(namespace) as db:
+            return await self._keys.users(db, limit, after, prefix)
+
+    async def revoke(self, namespace: str, key_id: str) -> None:
+        """Revoke a key."""
+        async with self._database.transaction(namespace) as tx:
+            revoked = await self._keys.revoke(tx, key_id)
+        self.clear_cache()
+        if not revoked:
+            raise NotFound(f"Namespace {namespace} has no active key {key_id}: see `recollect keys list`")
+
+    async def credential(self, secret: str) -> Credential | None:
+        """Whom a secret proves to be, or None."""
+        return await self.by_digest(digest(secret))
+
+    async def by_digest(self, hashed: bytes) -> Credential | None:
+        """Whom the hash of a secret belongs to, or None."""
+        known = self._credentials.get(hashed)
+        if known is None:
+            with origin.own_work():
+                known = await self._keys.find(self._database, hashed)
+            if known is not None:
+                self._credentials.put(hashed, known)
+                self.uses.note(known)
+        return known
+
+    async def key_of_person(self, namespace: str, person: str) -> Credential:
+        """The key of a person whom the proxy signed in, limited to that user's memory; created if there is none."""
+        with origin.own_work():
+            async with self._database.reading(namespace) as db:
+                hashed = await self._keys.of_person(db, person)
+            if hashed is None:
+                hashed = digest(
+                    (await self.create_key(namespace, f"signed in: {person}", "write", None, Limits(person))).secret
+                )
+            known = await self.by_digest(hashed)
+        if known is None:
+            raise Conflict("Your key was revoked just now: try again")
+        return known
+
+    async def sign_in(self, secret: str) -> str | None:
+        """A token for a browser, which stands for the key for some hours; None if that is no key of a namespace."""
+        key = await self.credential(secret)
+        if key is None or key.user_id is not None:
+            return None
+        token = secrets.token_urlsafe(32)
+        with origin.own_work():
+            async with self._database.transaction(key.namespace) as tx:
+                await self._keys.add_browser(tx, secrets.token_hex(8), digest(token), key, BROWSER_SECONDS)
+        return token
+
+    async def browser(self, token: str) -> Credential | None:
+        """The key that a browser's token stands for, or None."""
+        hashed = digest(token)
+        known = self._browsers.get(hashed)
+        if known is None:
+            known = await self._keys.find_browser(self._database, hashed)
+            if known is not None:
+                self._browsers.put(hashed, known)
+                self.uses.note(known)
+        return known
+
+    async def sign_out(self, namespace: str, token: str) -> None:
+        """End what a browser's token stands for."""
+        with origin.own_work():
+            async with self._database.transaction(namespace) as tx:
+                await self._keys.remove_browsers(tx, digest(token))
+        self.clear_cache()
+
+    async def user_of(self, user_id: str, user_key: str) -> User:
+        """The user whom both halves of a credential name; a wrong half is not told from the other."""
+        found = await self.credential(user_key)
+        expected = "" if found is None or found.user_id is None else found.user_id
+        if (
+            not hmac.compare_digest(expected.encode(), user_id.encode(errors="replace"))
+            or found is None
+            or not expected
+        ):
+            raise AccessDenied(NOT_ADMITTED)
+        return User(found.namespace, expected)
+
+    async def is_open(self, namespace: str) -> bool:
+        """Whether a namespace has no key, so that who reaches this machine's loopback may use it."""
+        known = self._open.get(namespace)
+        if known is None:
+            async with self._database.reading(namespace) as db:
+                known = not await self._keys.guard(db)
+            self._open.put(namespace, known)
+        return known
+
+    async def has_keys(self) -> bool:
+        """Whether anybody could be let in by a key."""
+        return await self._keys.guard_anything(self._database)
+
+    async def keys_elsewhere(self, namespace: str, limit: int) -> dict[str, int]:
+        """How many keys in use other namespaces have, by namespace; for operators."""
+        return await self._keys.elsewhere(self._database, namespace, limit)
+
+    async def _add(self, tx: Transaction, prefix: str, terms: KeyTerms, user_id: str | None) -> NewKey:
+        key_id = secrets.token_hex(4)
+        secret = f"{prefix}_{key_id}_{secrets.token_urlsafe(32)}"
+        key = await self._keys.add(tx, key_id, digest(secret), terms, user_id)
+        if key is None:
+            raise Conflict(
+                f"User {user_id} already has a key, which is shown only once. "
+                "If it is lost: `recollect keys list`, `recollect keys revoke ID`, then create the user again."
+            )
+        return NewKey(key.id, secret, key.created_at, key.expires_at)
+
+    async def keys_of_user(self, namespace: str, user_id: str) -> int:
+        """How many keys a user of the gateway has or had."""
+        async with self._database.reading(namespace) as db:
+            return await self._keys.count_of_user(db, user_id)
+
+    async def remove_user(self, namespace: str, user_id: str) -> int:
+        """Delete the keys of a user, revoked ones too; returns how many there were."""
+        async with self._database.transaction(namespace) as tx:
+            removed = await self._keys.remove_of_user(tx, user_id)
+            await self._use.remove_of_user(tx, user_id)
+        self.clear_cache()
+        return removed
+
+    def clear_cache(self) -> None:
+        """Look keys up again: they, or their grants and quotas, have changed."""
+        self._credentials.clear()
+        self._browsers.clear()
+        self._open.clear()
+
+
+class TtlCache(Generic[K, V]):
+    """What was read from the database a moment ago; bounded, because callers choose the keys."""
+
+    def __init__(self) -> None:
+        self._entries: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and entry[0] > time.monotonic() else None
+
+    def put(self, key: K, value: V) -> None:
+        if len(self._entries) >= MAX_CACHED:
+            self._entries.clear()
+        self._entries[key] = (time.monotonic() + CACHED_SECONDS, value)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+
+async def locked_key(tx: Transaction, keys: Keys, key_id: str) -> Key:
+    """Lock an application's key, which must be valid, until the transaction ends."""
+    key = await keys.lock(tx, key_id)
+    if key is None:
+        raise NotFound(
+            f"Namespace {tx.namespace} has no valid key {key_id} of an application: see `recollect keys list`. "
+            "Keys of gateway users cannot be rotated, and their quota is RECOLLECT_USER_QUOTA."
+        )
+    return key
+
+
+def digest(secret: str) -> bytes:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode(errors="replace")).digest()

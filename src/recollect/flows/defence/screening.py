@@ -1,0 +1,118 @@
+"""Screening: the way of every text into the search index, where those that seem to steer a model are held back."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal
+
+from recollect import origin, trust
+from recollect.language.defence.disguises import hidden_letters
+from recollect.language.defence.orders import sets_agent, suspicions
+from recollect.memory.index.held import Held, NewlyHeld
+from recollect.memory.index.passages import Excerpt, Passages, Said, Source
+from recollect.steps import in_steps
+from recollect.storage.database import Transaction
+
+Mode = Literal["off", "warn", "enforce"]
+
+# Of one item; the first few say enough.
+MAX_REASONS = 5
+
+
+def texts_of(source: Source) -> Iterator[str]:
+    """All that a reader of recall is shown of an item."""
+    yield from (excerpt.text for excerpt in source.excerpts)
+    names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or ""}
+    yield from sorted(name for name in names if name)
+    if source.metadata not in (None, "{}"):
+        yield source.metadata or ""
+
+
+def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
+    """The texts of an item that something speaks against, and what; None where a text is in order."""
+    of_class = trust.of_item(source.kind, source.role, source.trust)
+    for text in texts_of(source):
+        if of_class == trust.OPERATOR:
+            # Orders to a model are what an operator writes.
+            hidden = hidden_letters(text)
+            reasons = [] if hidden is None else [hidden]
+        else:
+            reasons = suspicions(text, is_foreign=of_class in trust.FOREIGN)
+        yield (text, reasons) if reasons else None
+    if source.key is not None and of_class in trust.FOREIGN and (reason := sets_agent(source.key)) is not None:
+        yield (source.key, [reason])
+
+
+class ScreenedPassages(Passages):
+    """Writes passages of what nothing speaks against; with `enforce`, other items have none until they are released."""
+
+    def __init__(self, held: Held, mode: Mode) -> None:
+        self._held = held
+        self._mode = mode
+
+    def suspects(self, message: Said, excerpts: Sequence[Excerpt]) -> bool:
+        """Whether anything speaks against a message that is to be stored."""
+        new = Source("message", "", tuple(excerpts), datetime.min, role=message.role)
+        told = replace(new, speaker=message.speaker, metadata=message.metadata)
+        return any(found is not None for found in judging(told))
+
+    async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
+        """Make items findable, but for those that are held."""
+        await super().add(tx, await self.screen(tx, sources))
+
+    async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
+        """Note the items that something speaks against; returns those that may be shown."""
+        judged = [(source, await in_steps(judging(source))) for source in sources]
+        suspect = [self._noted(source, found) for source, found in judged if found]
+        released = await self._released(tx, suspect)
+        noted = [item for item in suspect if (item.kind, item.item_id) not in released]
+        await self._forget_others(tx, sources, {(item.kind, item.item_id) for item in suspect})
+        if noted:
+            await self._held.put(tx, noted)
+        kept_back = {(item.kind, item.item_id) for item in noted if item.state == "held"}
+        return [source for source in sources if (source.kind, source.item_id) not in kept_back]
+
+    async def release(self, tx: Transaction, source: Source) -> None:
+        """Make an item findable, whatever speaks against it."""
+        await super().add(tx, [source])
+
+    async def _released(self, tx: Transaction, suspect: Sequence[NewlyHeld]) -> set[tuple[str, str]]:
+        """Those of some items that somebody has let go, and that have not changed since."""
+        known = {
+            (kind, item_id): item
+            for kind in {item.kind for item in suspect}
+            for item_id, item in (
+                await self._held.find(tx, kind, [each.item_id for each in suspect if each.kind == kind])
+            ).items()
+        }
+        return {
+            (item.kind, item.item_id)
+            for item in suspect
+            if (before := known.get((item.kind, item.item_id))) is not None
+            and before.state == "released"
+            and before.digest == item.digest
+        }
+
+    async def _forget_others(self, tx: Transaction, sources: Sequence[Source], suspect: set[tuple[str, str]]) -> None:
+        """What was noted of items that are in order now. A message never changes."""
+        changed: dict[str, list[str]] = {}
+        for source in sources:
+            if source.kind != "message" and (source.kind, source.item_id) not in suspect:
+                changed.setdefault(source.kind, []).append(source.item_id)
+        for kind, item_ids in changed.items():
+            await self._held.remove(tx, kind, item_ids)
+
+    def _noted(self, source: Source, found: Sequence[tuple[str, list[str]]]) -> NewlyHeld:
+        by = source.by or origin.current()
+        reasons = list(dict.fromkeys(reason for _, reasons in found for reason in reasons))
+        return NewlyHeld(
+            source.kind,
+            source.item_id,
+            "held" if self._mode == "enforce" else "warned",
+            reasons[:MAX_REASONS],
+            trust.of_item(source.kind, source.role, source.trust),
+            hashlib.sha256("\x00".join(text for text, _ in found).encode()).digest(),
+            by.author,
+            by.door,
+        )

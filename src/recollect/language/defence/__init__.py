@@ -1,0 +1,1 @@
+"""Signs that a text was written to steer a model and not to inform anybody."""

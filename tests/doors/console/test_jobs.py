@@ -1,0 +1,175 @@
+"""Long work as pages: started by a form, followed by a script or by reloading, and reported."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect.doors.console import door
+from recollect.doors.rest.edge import body_limits
+from recollect.engine import Engine
+from recollect.flows.jobs import jobs as flow
+from recollect.flows.jobs.jobs import Progress
+from recollect.memory.memories import MemoryScope
+from recollect.settings import Settings
+from tests.browsers import Browser
+from tests.console_visits import Browser as Visitor
+from tests.console_visits import browsing, token_of
+from tests.ended_jobs import ended, exported, notes
+from tests.flows.test_jobs import say
+from tests.flows.test_prune import add, age
+from tests.llm_servers import provider_server
+from tests.rest_servers import listening
+
+pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
+
+PAGE = "/console/jobs"
+
+
+@pytest.fixture
+async def visitor(engine: Engine) -> AsyncIterator[Visitor]:
+    async with browsing(engine) as visitor:
+        yield visitor
+
+
+async def upload(visitor: Visitor, name: str, content: bytes, **fields: str) -> httpx.Response:
+    fields["csrf"] = token_of(await visitor.text(PAGE))
+    return await visitor.http.post(f"{PAGE}/import", data=fields, files={"file": (name, content)})
+
+
+async def shown(visitor: Visitor, engine: Engine, namespace: str, answer: httpx.Response) -> str:
+    """The page of a job that a form has started, once it has ended."""
+    assert answer.status_code == 303, answer.text
+    await ended(engine, namespace, answer.headers["location"].partition("id=")[2])
+    return await visitor.text(answer.headers["location"])
+
+
+async def test_an_export_is_a_download_that_an_import_takes(visitor: Visitor, engine: Engine, namespace: str) -> None:
+    await say(engine, namespace, "The ferry leaves at nine.", "The tide is out.")
+    answer = await visitor.open(f"{PAGE}/export?user=mira")
+    assert re.fullmatch(
+        r'attachment; filename="recollect-test-[0-9a-f-]+-mira-\d{4}-\d\d-\d\d\.jsonl"',
+        answer.headers["content-disposition"],
+    )
+    assert answer.content.endswith(b"\n")
+    kinds = [json.loads(line)["kind"] for line in answer.text.splitlines()]
+    assert (kinds[0], kinds.count("message"), kinds[-1]) == ("recollect-export", 2, "end")
+    assert (await visitor.open(f"{PAGE}/export?user=nobody")).status_code == 404
+    page = await shown(visitor, engine, namespace, await upload(visitor, "mine.jsonl", answer.content))
+    assert 'Import of <span class="text">mine.jsonl</span>' in page
+    assert '<th scope="row">message</th><td class="num">0</td><td class="num">0</td><td class="num">2</td>' in page
+
+
+async def test_an_import_reports_what_was_left_out_and_rejected(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    content = notes(Mira="Mira works at the harbour.").read_bytes()
+    answer = await upload(visitor, "../../<b>notes</b>.zip", content, user="mira", dry_run="yes")
+    page = await shown(visitor, engine, namespace, answer)
+    assert "What would be imported" in page
+    assert "photo.jpg" in page
+    assert "<b>notes" not in page
+    broken = await exported(engine, namespace, {"kind": "<script>"})
+    page = await shown(visitor, engine, namespace, await upload(visitor, "x.jsonl", broken))
+    assert "Rejected: 1" in page
+    assert "unknown kind &#39;&lt;script&gt;&#39;" in page
+    page = await shown(visitor, engine, namespace, await upload(visitor, "x.txt", b"nothing of the kind"))
+    assert "not a Recollect export" in page
+    assert (await visitor.send(PAGE, f"{PAGE}/import")).status_code == 422
+
+
+async def test_a_file_may_be_larger_than_other_bodies_but_not_without_end(
+    visitor: Visitor, engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = notes(Mira="Mira works at the harbour.").read_bytes()
+    monkeypatch.setattr(body_limits, "MAX_BODY_BYTES", 100)
+    assert "markdown" in (await shown(visitor, engine, namespace, await upload(visitor, "notes.zip", content))).lower()
+    assert (await visitor.http.post(f"{PAGE}/prune", data={"days": "1" * 200})).status_code == 413
+    monkeypatch.setattr(door, "MAX_UPLOAD_BYTES", 300)
+    assert (await upload(visitor, "notes.zip", content)).status_code == 413
+
+
+async def test_memories_are_counted_before_they_are_pruned(visitor: Visitor, engine: Engine, namespace: str) -> None:
+    old = await add(engine, namespace, "An old habit.", MemoryScope("mira"))
+    await age(engine, namespace, old)
+    counted = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/prune", days="30"))
+    assert "These would be deleted:" in counted
+    fields = dict(re.findall(r'name="(days|user|category|really)" value="([^"]*)"', counted))
+    deleted = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/prune", **fields))
+    assert "Deleted for good:" in deleted
+    again = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/prune", **fields))
+    assert "There are none." in again
+
+
+@pytest.mark.unindexed("it shows what waits")
+async def test_what_waits_can_be_embedded_and_a_switch_says_how_it_went(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    await say(engine, namespace, "The ferry leaves at nine.")
+    assert "1 passage <span" in await visitor.text(PAGE)
+    page = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/embed"))
+    assert "Nothing waits any more." in page
+    page = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/switch", model="local"))
+    assert "uses this model already" in page
+    page = await shown(visitor, engine, namespace, await visitor.send(PAGE, f"{PAGE}/switch", model="nonsense"))
+    assert "MODEL must be" in page
+    assert page.count('class="badge bad">failed') == 1
+    assert "Embedding of waiting passages" in await visitor.text(PAGE)
+
+
+@pytest.mark.unindexed("its model is a provider that only it knows")
+async def test_a_switch_moves_the_namespace_to_another_model(
+    settings: Settings, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with provider_server() as provider:
+        for name, value in provider.environment().items():
+            monkeypatch.setenv(name, value)
+        engine = await Engine.open(Settings())
+        async with browsing(engine) as visitor:
+            await say(engine, namespace, "The ferry leaves at nine.")
+            await engine.indexer.flush(namespace)
+            model = "openai:text-embedding-3-small"
+            answer = await visitor.send(PAGE, f"{PAGE}/switch", model=model)
+            assert "Searches use the new model now." in await shown(visitor, engine, namespace, answer)
+            assert f"<dt>In use</dt><dd><code>{model}</code></dd>" in await visitor.text(PAGE)
+
+
+async def test_a_reader_sees_no_forms_and_is_refused_before_the_file_is_read(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    await visitor.sign_in((await engine.access.create_key(namespace, "reader", role="read")).secret)
+    page = await visitor.text(PAGE)
+    assert f'method="post" action="{PAGE}' not in page
+    answer = await upload(visitor, "x.jsonl", b"x")
+    assert (answer.status_code, "may only read" in answer.text) == (403, True)
+    for change in ("switch", "embed", "prune"):
+        assert (await visitor.send(PAGE, f"{PAGE}/{change}", model="local", days="3")).status_code == 403
+    assert await engine.jobs.recent(namespace, 5) == []
+
+
+async def test_no_change_is_made_without_the_token_of_the_page(visitor: Visitor) -> None:
+    for change in ("import", "switch", "embed", "prune"):
+        assert (await visitor.send(PAGE, f"{PAGE}/{change}", "0" * 64, days="1")).status_code == 403
+
+
+async def test_a_script_follows_a_job_to_its_end(
+    engine: Engine, namespace: str, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "TELL_SECONDS", 0.02)
+    seen = asyncio.Event()
+
+    async def work(progress: Progress) -> dict[str, Any]:
+        progress.tell(1_500, 6_000)
+        await seen.wait()
+        return {}
+
+    job_id = await engine.jobs.start(namespace, "embed", {}, work)
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto(f"{PAGE}/job?id={job_id}")
+        await page.get_by_text("1,500 of 6,000 (25 %)").wait_for()
+        seen.set()
+        await page.get_by_text("Nothing waits any more.").wait_for()

@@ -1,0 +1,115 @@
+"""Secrets are found by form and check digit, and ordinary numbers and words are left alone."""
+
+import random
+import string
+
+import pytest
+
+from recollect.language.masking.kinds import KINDS
+from recollect.language.masking.masking import masked
+
+_chance = random.Random(11)
+
+
+def some(characters: str, count: int) -> str:
+    return "".join(_chance.choices(characters, k=count))
+
+
+BASE = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+
+# One of each kind, made up; those with check digits are the makers' own examples or computed by hand.
+SECRETS = {
+    "private key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nabc/def+gh=\n-----END RSA PRIVATE KEY-----",
+    "Recollect key": f"rk_{some(HEX, 8)}_{some(BASE, 43)}",
+    "Anthropic key": f"sk-ant-api03-{some(BASE, 60)}",
+    "OpenAI key": f"sk-proj-a1{some(BASE, 46)}",
+    "AWS access key": f"AKIA{some(string.ascii_uppercase, 16)}",
+    "AWS secret key": f"aws_secret_access_key = {some(BASE + '/+', 40)}",
+    "GitHub token": f"ghp_{some(BASE, 36)}",
+    "GitLab token": f"glpat-{some(BASE, 20)}",
+    "Slack token": f"xoxb-{some(string.digits, 12)}-{some(BASE, 24)}",
+    "Google API key": f"AIza{some(BASE, 35)}",
+    "Stripe key": f"sk_live_{some(BASE, 24)}",
+    "npm token": f"npm_{some(BASE, 36)}",
+    "PyPI token": f"pypi-AgE{some(BASE, 90)}",
+    "Hugging Face token": f"hf_{some(BASE, 34)}",
+    "SendGrid key": f"SG.{some(BASE, 22)}.{some(BASE, 43)}",
+    "Twilio key": f"SK{some(HEX, 32)}",
+    "Telegram token": f"{some('123456789', 10)}:AA{some(BASE, 33)}",
+    "JSON web token": f"eyJ{some(BASE, 30)}.eyJ{some(BASE, 60)}.{some(BASE, 40)}",
+    "password in a URL": "postgresql://anna:Sw0rdf1sh@db.example.org/notes",
+    "bearer token": f"Authorization: Bearer {some(BASE, 30)}9",
+    "password": "my password is hunter2!Rocks",
+    "card number": "4111 1111 1111 1111",
+    "bank account": "DE89 3704 0044 0532 0130 00",
+    "US social security number": "536-22-8726",
+    "UK national insurance number": "AB 12 34 56 C",
+    "Spanish identity number": "12345678Z",
+    "Italian tax code": "RSSMRA85T10A562S",
+    "French social security number": "2 55 08 14 168 025 38",
+    "Brazilian CPF": "529.982.247-25",
+    "Aadhaar number": "2341 2341 2346",
+    "Polish PESEL": "PESEL: 44051401359",
+    "German tax number": "Steuer-ID 86 095 742 719",
+}
+
+
+@pytest.mark.parametrize("prefix", ["oac", "oat", "ort", "ocs"])
+def test_codes_tokens_and_secrets_of_connections_are_masked_like_keys(prefix: str) -> None:
+    assert masked(f"I used {prefix}_{some(BASE, 43)} here").found == {"Recollect key": 1}
+
+
+def test_there_is_an_example_of_every_kind() -> None:
+    assert {kind.name for kind in KINDS} == set(SECRETS)
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_is_written_over_in_the_middle_of_a_sentence(kind: str) -> None:
+    for text in (SECRETS[kind], f"Note this ({SECRETS[kind]}), please.", f"a\n{SECRETS[kind]}\nb"):
+        found = masked(text)
+        assert found.found == {kind: 1}, found
+        assert f"[masked: {kind}]" in found.text
+
+
+def test_what_is_left_has_nothing_of_the_secret() -> None:
+    whole = "; ".join(SECRETS.values())
+    found = masked(whole)
+    assert sum(found.found.values()) == len(SECRETS)
+    for secret in SECRETS.values():
+        for word in secret.split():
+            if any(character.isdigit() for character in word) and len(word) > 3:
+                assert word.strip("():,") not in found.text
+
+
+ORDINARY = [
+    "Call me at 555 123 4567 or +49 30 1234567 tomorrow at 12:30.",
+    "The order 4111-1111 was 1,234,567.89 euros on 2026-11-18 at 10:51:52.",
+    "He was born 1985-10-10, in room 123-45-678.",
+    "commit 53ce711 and 0ce4ec4d1f3572a36cb2ba28bd0ae26b7182aa27336cd838",
+    "memory:01a1ee48-d3fc-7027-80e9-d72128903911",
+    "The secret is to add salt. My password is easy to guess, the secret: patience.",
+    "The bearer of this letter is my brother.",
+    "See https://example.org:8080/a?b=1 and mail anna@example.org",
+    "sk-learn and skipping-through-the-long-grass are words.",
+    "4111 1111 1111 1112 is no card, GB82 WEST 1234 5698 7654 33 no account.",
+    "1234567890123456 pixels, 0000 0000 0000 0000 zeros",
+    "Flight AB 12 to Rome, gate C 34, seat 56D",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert masked(text).text == text
+
+
+def test_a_password_may_have_signs_of_an_address_and_a_long_one_needs_no_digit() -> None:
+    text = "postgresql://anna:Sw0rd@fish@db.example.org/notes API_KEY=correct-horse-battery-staple-again"
+    assert masked(text).text == (
+        "postgresql://anna:[masked: password in a URL]@db.example.org/notes API_KEY=[masked: password]"
+    )
+
+
+def test_masked_text_is_masked_no_further() -> None:
+    once = masked("; ".join(SECRETS.values())).text
+    assert masked(once).text == once
