@@ -87,8 +87,9 @@ async def killed_at_random(model: str, chance: random.Random) -> bool:
         if not await process.stdout.readline():
             break
     if not await tasks.ended_within(chance.uniform(0.0, 0.05), process.wait()):
-        with suppress(ProcessLookupError):  # it has just ended
-            process.kill()
+        # Not `process.kill`: it would collect a process that has just ended, and asyncio then knows no return code.
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
     await process.communicate()
     assert process.returncode in (0, -signal.SIGKILL)
     return process.returncode != 0
