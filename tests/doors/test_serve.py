@@ -101,6 +101,33 @@ def test_a_stop_signal_ends_it_in_order(settings: Settings) -> None:
         assert "Application shutdown complete" in printed
 
 
+# Ctrl-C arrives while the application is put together, which awaits nothing.
+INTERRUPTED = """
+import signal
+import sys
+
+from recollect.doors.cli.main import main
+from recollect.doors.cli.serving import serve
+
+create_app = serve.create_app
+
+
+def interrupted(*given):
+    signal.raise_signal(signal.SIGINT)
+    return create_app(*given)
+
+
+serve.create_app = interrupted
+sys.argv = ["recollect", "serve", "--port", "0"]
+main()
+"""
+
+
+def test_a_stop_signal_during_the_start_ends_it_without_a_traceback(settings: Settings) -> None:
+    result = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr.strip()) == (130, "", "")
+
+
 def test_of_two_servers_started_at_once_on_one_port_one_says_so(settings: Settings) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

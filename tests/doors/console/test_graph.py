@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from recollect.engine import Engine
 from recollect.storage.sql import Query
@@ -262,6 +262,21 @@ async def test_all_of_it_can_be_done_with_the_keyboard(page: Page, office: Offic
     assert await page.evaluate("graphPage.canvas.camera.zoom") > zoom
     await picture.press("0")
     assert await page.evaluate("graphPage.canvas.follows")
+
+
+async def test_a_late_answer_does_not_hide_what_to_do_next(page: Page, office: Office) -> None:
+    await page.goto("/console/graph")
+    await still(page, 5)
+    asked: list[Route] = []
+    await page.route("**/graph/around?*", lambda route: asked.append(route))
+    await page.get_by_role("list", name="Nodes in the picture").get_by_role("button", name="Anna").click()
+    await page.get_by_role("button", name="Path from here").click()
+    told = page.get_by_role("status")
+    await expect(told).to_contain_text("choose the node where it ends")
+    async with page.expect_response("**/graph/around?*"):
+        await asked[0].continue_()
+    await still(page, 5)
+    await expect(told).to_contain_text("choose the node where it ends")
 
 
 async def test_edges_are_hidden_by_relation_and_weight(page: Page, office: Office) -> None:

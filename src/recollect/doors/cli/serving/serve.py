@@ -75,7 +75,13 @@ async def _serve(
         engine.feed.end()
         mcp.end_streams()
 
-    await _AnnouncingServer(configured(app, settings), started, end_streams).serve(sockets=[listener])
+    server = _AnnouncingServer(configured(app, settings), started, end_streams)
+    try:
+        await asyncio.sleep(0)  # a stop signal that came while all this was set up ends it here, without a traceback
+    except asyncio.CancelledError:
+        await engine.close()
+        raise
+    await server.serve(sockets=[listener])
 
 
 async def _rehearse(settings: Settings, host: str) -> None:

@@ -188,6 +188,11 @@ class GraphPage {
     this.told.textContent = sentence;
   }
 
+  // What the server added, unless somebody is asked for the end of a path by now.
+  tellGrown(sentence) {
+    if (this.canvas.start === null) this.tell(sentence);
+  }
+
   async begin() {
     const { node, from, to, steps } = this.section.dataset;
     if (from && to) await this.path(from, to, steps);
@@ -234,7 +239,7 @@ class GraphPage {
     if (!this.model.numbers.has(id)) {
       const grown = await this.grow({ node: id });
       if (!grown) return;
-      this.tell(grown.told);
+      this.tellGrown(grown.told);
       if (!this.model.numbers.has(id)) return;
       this.model.nodes[this.model.numbers.get(id)].grown = true;
     }
@@ -261,7 +266,7 @@ class GraphPage {
     if (grown) return;
     model.nodes[node].grown = true;
     const more = await this.grow({ node: id });
-    if (more) this.tell(`${brief(name, 60)}: ${more.told}`);
+    if (more) this.tellGrown(`${brief(name, 60)}: ${more.told}`);
   }
 
   async details(id) {
@@ -312,7 +317,7 @@ class GraphPage {
     const { chosen } = this.canvas;
     const asked = chosen === null ? { limit } : { node: this.model.nodes[chosen].id, depth, limit };
     const more = await this.grow(asked);
-    if (more) this.tell(more.told);
+    if (more) this.tellGrown(more.told);
   }
 
   clear() {
