@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import tempfile
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 from uuid import uuid4
 
 import asyncpg
@@ -24,16 +24,48 @@ from recollect.settings import Settings
 from recollect.storage import citus, embedded
 from recollect.storage.database import Database
 from recollect.storage.migrate import migrate
-from tests.storage.databases import connect, empty_database, url
+from tests.storage.databases import RawConnection, connect, empty_database, url
 from tests.waiting import wait_until
+
+T = TypeVar("T")
 
 _HOME = "RECOLLECT_TEST_HOME"
 # The tests' databases are on this Citus cluster instead: CONTRIBUTING.md says what it needs.
 _CITUS = "RECOLLECT_TEST_CITUS_URL"
 _LONGEST = ("tests/linear/", "tests/programs/", "tests/durability/")
 
-# The server of this process's tests, once one of them has asked for it.
-_LEASE = pytest.StashKey[embedded.Lease]()
+
+class _Cleaner:
+    """Takes out of the queues what a test left there, over one connection for all tests of a process."""
+
+    def __init__(self, lease: embedded.Lease) -> None:
+        # The loops of tests run in the main thread.
+        self._thread = ThreadPoolExecutor(1)
+        self._runner = asyncio.Runner()
+        self._connection = self._run(self._connect(lease))
+
+    async def _connect(self, lease: embedded.Lease) -> RawConnection:
+        address = os.environ.get(_CITUS)
+        return await (connect(lease.connection) if address is None else asyncpg.connect(address))
+
+    def leave_no_work(self, namespace: str) -> None:
+        """Tests add to the name when they need a second namespace."""
+        statement = "delete from passage_queue where starts_with(namespace, $1)"
+        with suppress(asyncpg.UndefinedTableError):  # the test needed a server, but no tables
+            self._run(self._connection.execute(statement, namespace))
+
+    def close(self) -> None:
+        """Let go of the server."""
+        self._run(self._connection.close())
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._thread.submit(self._runner.run, work).result()
+
+
+# Once one of this process's tests has asked for a server.
+_CLEANER = pytest.StashKey[_Cleaner]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,8 +102,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Iterator[embedded.Lease]:
     with embedded.start(Path(os.environ[_HOME])) as lease:
-        request.session.stash[_LEASE] = lease
+        cleaner = request.session.stash[_CLEANER] = _Cleaner(lease)
         yield lease
+        cleaner.close()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -89,10 +122,8 @@ def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
     """A name of this test alone. What waits to be indexed at its end would keep the indexers from other tests."""
     name = f"test-{uuid4()}"
     yield name
-    if lease := request.session.stash.get(_LEASE, None):
-        cleaning = threading.Thread(target=asyncio.run, args=(_leave_no_work(lease, name),))
-        cleaning.start()
-        cleaning.join()
+    if (cleaner := request.session.stash.get(_CLEANER, None)) is not None:
+        cleaner.leave_no_work(name)
 
 
 @pytest.fixture(params=["session", "transaction"])
@@ -183,18 +214,6 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
 async def memory(settings: Settings) -> AsyncIterator[MemoryManager]:
     async with MemoryManager(settings) as memory:
         yield memory
-
-
-async def _leave_no_work(lease: embedded.Lease, namespace: str) -> None:
-    address = os.environ.get(_CITUS)
-    connection = await (connect(lease.connection) if address is None else asyncpg.connect(address))
-    try:
-        # Tests add to the name when they need a second namespace.
-        await connection.execute("delete from passage_queue where starts_with(namespace, $1)", namespace)
-    except asyncpg.UndefinedTableError:
-        pass  # the test needed a server, but no tables
-    finally:
-        await connection.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -99,7 +99,7 @@ async def test_a_schema_that_is_behind_is_said_and_left_as_it_is(
         document = json.loads(answer.stdout)
         assert document["schema"] == {"applied": known[-1].version, "known": newest.version}
         assert "`recollect migrate`" in document["attention"][0]
-        assert await migrate.pending(database) == [newest]
+        assert await migrate.pending(database) == (newest,)
         await database.close()
 
 

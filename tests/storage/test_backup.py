@@ -274,7 +274,7 @@ async def test_a_backup_of_an_older_schema_is_restored_and_then_migrated(
         if target_is == "newer":
             await migrate.migrate(database)
         await restore(database, tmp_path / "b")
-        assert await migrate.pending(database) == []
+        assert await migrate.pending(database) == ()
     async with all_seeing(server, other_place) as raw:
         assert await raw.fetchval("select active from embedding_models where namespace = 'n'") == "a model"
 

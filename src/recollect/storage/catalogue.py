@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 
 from recollect.errors import Misconfigured
@@ -101,12 +102,13 @@ async def tables(connection: Connection, *, distributed: bool = False) -> list[T
     return [found[name] for name in TopologicalSorter(parents).static_order()]
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """Every table that a migration makes, and their ledger."""
     made = {
         name for migration in migrations() for kind in (_CREATED, _UNLOGGED) for name in kind.findall(migration.text)
     }
-    return sorted({*made, LEDGER})
+    return tuple(sorted({*made, LEDGER}))
 
 
 async def drop_unlogged(connection: Connection) -> None:

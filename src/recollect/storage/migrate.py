@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import asyncpg
@@ -46,10 +47,11 @@ class ServerVersions:
     pgvector: str
 
 
-def migrations() -> list[Migration]:
+@cache
+def migrations() -> tuple[Migration, ...]:
     """Every step that this code knows, in order."""
     files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
-    return [Migration(int(f.stem[:4]), f.stem[5:], f.read_text(encoding="utf-8")) for f in files]
+    return tuple(Migration(int(f.stem[:4]), f.stem[5:], f.read_text(encoding="utf-8")) for f in files)
 
 
 async def migrate(database: Database) -> ServerVersions:
@@ -132,7 +134,7 @@ async def take_turns(connection: Connection) -> None:
     await connection.execute("select pg_advisory_xact_lock($1)", _LOCK, timeout=MIGRATION_SECONDS)
 
 
-async def pending(database: Database) -> list[Migration]:
+async def pending(database: Database) -> tuple[Migration, ...]:
     """The steps that a database still lacks; one that is newer than the code is refused."""
     known = migrations()
     async with database.unscoped() as connection:
@@ -145,7 +147,7 @@ async def pending(database: Database) -> list[Migration]:
             f"The database has schema version {applied}, but this version of Recollect supports up to {newest}. "
             "Upgrade Recollect, or use another database."
         )
-    return [migration for migration in known if migration.version > applied]
+    return tuple(migration for migration in known if migration.version > applied)
 
 
 async def applied_version(connection: Connection) -> int:
