@@ -1,8 +1,10 @@
 """One greedy client beside nine polite ones: how long the polite ones wait, with and without it."""
 
 import asyncio
+import itertools
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import recall
@@ -18,6 +20,24 @@ THINKING_SECONDS = 0.05
 GREEDY_CONNECTIONS = 64
 PASSAGES = sized(2_000)
 
+Request = Callable[[int], tuple[str, dict[str, object]]]
+
+
+def _asks(number: int) -> tuple[str, dict[str, object]]:
+    return "/recall", {"query": recall.question(), "user_id": "user-0"}
+
+
+def _writes(number: int) -> tuple[str, dict[str, object]]:
+    said = {"role": "user", "content": recall.question()}
+    return f"/stm/greedy-{number % 50}/messages", {"messages": [said]}
+
+
+def _adds(number: int) -> tuple[str, dict[str, object]]:
+    return "/ltm/memories", {"messages": f"{number} {recall.question()}", "category": "fact", "user_id": "user-0"}
+
+
+GREEDY: dict[str, Request] = {"asks": _asks, "stores messages": _writes, "adds memories": _adds}
+
 
 async def run(report: Report, home: Path) -> None:
     print("fairness")
@@ -27,19 +47,26 @@ async def run(report: Report, home: Path) -> None:
         keys = [(await engine.access.create_key("fair", f"client {n}")).secret for n in range(POLITE + 1)]
         async with recollect_server(home) as port:
             await _asked(port, keys[1:])
-            alone = await _asked(port, keys[1:])
-            greed = [asyncio.create_task(_greedy(port, keys[0])) for _ in range(GREEDY_CONNECTIONS)]
-            beside = await _asked(port, keys[1:])
-            for each in greed:
-                each.cancel()
-            answers = await asyncio.gather(*greed, return_exceptions=True)
-            again = await _asked(port, keys[1:])
+            for greed, request in GREEDY.items():
+                await _beside(report, port, keys, greed, request)
     finally:
         await engine.close()
-    assert not any(isinstance(answer, Exception) for answer in answers), answers
+
+
+async def _beside(report: Report, port: int, keys: list[str], greed: str, request: Request) -> None:
+    alone = await _asked(port, keys[1:])
+    greedy = [asyncio.create_task(_greedy(port, keys[0], request)) for _ in range(GREEDY_CONNECTIONS)]
+    beside = await _asked(port, keys[1:])
+    for each in greedy:
+        each.cancel()
+    answers = await asyncio.gather(*greedy, return_exceptions=True)
+    again = await _asked(port, keys[1:])
+    failed = [answer for answer in answers if isinstance(answer, Exception)]
+    assert not failed, failed[0]
     (p50, p95), (beside50, beside95), (_, again95) = spread(alone), spread(beside), spread(again)
     report.add(
-        f"recall p95 of {POLITE} polite clients beside a greedy one with {GREEDY_CONNECTIONS} connections, over alone",
+        f"recall p95 of {POLITE} polite clients beside one that {greed} over {GREEDY_CONNECTIONS} connections, "
+        "over alone",
         f"{beside95 / p95:.2f} ({beside95:.0f} / {p95:.0f} ms, alone again {again95:.0f}; "
         f"p50 {beside50 / p50:.2f}: {beside50:.0f} / {p50:.0f} ms)",
         "<= 2",
@@ -63,17 +90,23 @@ async def _asked(port: int, keys: list[str]) -> list[float]:
     return times
 
 
-async def _greedy(port: int, key: str) -> None:
+async def _greedy(port: int, key: str, request: Request) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while True:
-        await _recall(reader, writer, key, "user-0")
+    for number in itertools.count():
+        await _sent(reader, writer, key, *request(number))
 
 
 async def _recall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str, user: str) -> None:
-    body = json.dumps({"query": recall.question(), "user_id": user}).encode()
-    head = f"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json"
+    await _sent(reader, writer, key, "/recall", {"query": recall.question(), "user_id": user})
+
+
+async def _sent(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str, path: str, document: dict[str, object]
+) -> None:
+    body = json.dumps(document).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json"
     writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
     answer = await reader.readuntil(b"\r\n\r\n")
-    assert b" 200 " in answer.split(b"\r\n", 1)[0], answer
+    assert b" 20" in answer.split(b"\r\n", 1)[0], answer
     length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
     await reader.readexactly(int(length.split(b":")[1]))
