@@ -121,7 +121,7 @@ class Engine:
             masking=settings.masking,
         )
         self.conversations = Conversations(database, capabilities.sessions, capabilities.log, self.remember)
-        self.transcripts = Transcripts(database, capabilities.log, capabilities.windows)
+        self.transcripts = Transcripts(database, capabilities.log, capabilities.windows, capabilities.held)
         self._build_cognition()
         self._build_memories()
         self._build_transfer()

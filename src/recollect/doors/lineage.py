@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.flows import lineage
 from recollect.flows.lineage import State, What
+from recollect.trust import Trust
 
 STATES: Mapping[State, str] = {
     "in_force": "in force",
@@ -120,6 +121,8 @@ class ItemLineage(_Shown):
     superseded: list[LineageReplaced] = Field(description="What it took the place of, also where that was undone")
     sources: list[LineageSource]
     is_whole: bool = Field(description="False if there are more events or sources than are shown")
+    trust: Trust | None = Field(description="Where the text comes from; null if it is gone")
+    held: list[str] = Field(description="Why it is held for review, so that recall does not find it; else empty")
 
     @classmethod
     def of(cls, story: lineage.Story) -> Self:

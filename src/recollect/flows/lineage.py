@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from recollect import trust
 from recollect.errors import Invalid, NotFound
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.kinds import registry
@@ -16,6 +17,7 @@ from recollect.flows.named_items import NamedItem, NamedItems, one_item
 from recollect.memory.memories import HistoryEntry, StoredMemory
 from recollect.memory.traces import By, Trace, Version
 from recollect.storage.database import Database, Statements
+from recollect.trust import Trust
 
 # Of more events, the latest are shown.
 MAX_EVENTS = 200
@@ -132,6 +134,10 @@ class Story:
     """Of a message, where it was said."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What else is stored of an item that is neither a memory nor a message, such as the URI of a resource."""
+    trust: Trust | None = None
+    """The class of trust of its text; None if it has none, or is gone."""
+    held: tuple[str, ...] = ()
+    """Why it is held for review, so that recall does not find it; empty if it is not."""
 
 
 class Lineage:
@@ -162,6 +168,7 @@ class Lineage:
                 if own := {name: value for name, value in metadata.items() if name not in about}:
                     about["metadata"] = own
             sources, has_all_sources = ((), True) if item is None else await self._sources(db, item)
+            of_class, held = (None, ()) if item is None else await self._judged(db, item)
         state = _state(item, events)
         successors = [event.by for event in events if event.event == "superseded"]
         return Story(
@@ -176,6 +183,8 @@ class Lineage:
             sources=sources,
             session_id=None if item is None else item.session_id,
             about=about,
+            trust=of_class,
+            held=held,
             is_whole=has_all_sources and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
             **({} if memory is None else {name: getattr(memory, name) for name in _SHOWN_DETAILS}),
         )
@@ -220,6 +229,20 @@ class Lineage:
         told = [_history_event(entry, mentions, most) for entry in history]
         others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
         return sorted([*told, *others], key=lambda event: event.at)
+
+    async def _judged(self, db: Statements, item: NamedItem) -> tuple[Trust | None, tuple[str, ...]]:
+        """Where a text comes from, and what speaks against it if it is held."""
+        kind, item_id = item.target.kind or "", item.target.id
+        if kind not in registry.recalled():
+            return None, ()
+        noted = (await self._capabilities.held.find(db, kind, [item_id])).get(item_id)
+        if item.memory is not None:
+            of_class = trust.of_item(kind, None, item.memory.trust)
+        else:
+            known = (await self._capabilities.passages.trusts(db, kind, [item_id])).get(item_id)
+            role = None if item.message is None else item.message.role
+            of_class = known or trust.of_item(kind, role, None if noted is None else noted.trust)
+        return of_class, tuple(noted.reasons) if noted is not None and noted.state == "held" else ()
 
     async def _superseded(self, db: Statements, memory_id: UUID) -> tuple[Replaced, ...]:
         rows = await self._capabilities.traces.superseded(db, memory_id, MAX_SUPERSEDED)

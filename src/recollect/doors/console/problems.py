@@ -17,30 +17,44 @@ from recollect.errors import (
     Unavailable,
 )
 
-NOT_OURS = "The form was not sent from a page of this console, or the page is too old: open it again and repeat"
+NOT_OURS = "This form has expired or did not come from this console: open the page again and repeat"
+SIGNED_OUT = "You are no longer signed in: sign in, then open the page again and repeat"
 
-_TITLES: dict[type[RecollectError], tuple[int, str]] = {
-    Invalid: (422, "That cannot be done as it is"),
-    NotFound: (404, "Not found"),
-    AccessDenied: (403, "Not allowed"),
-    Conflict: (409, "In conflict with what is stored"),
-    LimitReached: (429, "A limit was reached"),
-    Unavailable: (503, "Not available at the moment"),
+_STATUSES: dict[type[RecollectError], int] = {
+    Invalid: 422,
+    NotFound: 404,
+    AccessDenied: 403,
+    Conflict: 409,
+    LimitReached: 429,
+    Unavailable: 503,
+}
+_TITLES = {
+    400: "Invalid request",
+    401: "Not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    409: "In conflict with what is stored",
+    413: "Too large",
+    421: "Wrong address",
+    422: "Invalid request",
+    429: "A limit was reached",
+    500: "The server has a fault",
+    503: "Not available at the moment",
 }
 
 
 def failed(request: Request, problem: RecollectError) -> Response:
     """The page of an error of ours."""
-    status, title = told(problem)
+    status, title = status_and_title(problem)
     token = cookies.token_in(request.headers)
     csrf = "" if token is None else cookies.csrf_of(token)
     return rendering.page(request, "problem.html", status, title=title, sentence=str(problem), csrf=csrf)
 
 
-def told(problem: RecollectError) -> tuple[int, str]:
-    """The status and the title of an error of ours."""
-    found = (shown for category, shown in _TITLES.items() if isinstance(problem, category))
-    return next(found, (500, "The deployment must be changed"))
+def status_and_title(problem: RecollectError) -> tuple[int, str]:
+    """How an error of ours is shown."""
+    status = next((status for category, status in _STATUSES.items() if isinstance(problem, category)), 500)
+    return status, "The server is misconfigured" if status == 500 else _TITLES[status]
 
 
 def refused(scope: Scope, status: int, sentence: str) -> Response:
@@ -54,4 +68,6 @@ def refused(scope: Scope, status: int, sentence: str) -> Response:
         if request.headers.get("sec-fetch-site") == "cross-site":
             return rendering.page(request, "again.html", again=asked)
         return RedirectResponse(f"/console/sign-in?next={quote(asked, safe='')}", status_code=303)
-    return rendering.page(request, "problem.html", status, title="Not allowed", sentence=sentence)
+    if status == 401:
+        sentence = SIGNED_OUT
+    return rendering.page(request, "problem.html", status, title=_TITLES.get(status, "Refused"), sentence=sentence)

@@ -171,6 +171,7 @@ def _environment() -> Environment:
         written_out=controls.shown,
         pretty=pretty,
         number=lambda n: f"{n:,}",
+        first_upper=lambda text: text[:1].upper() + text[1:],  # `capitalize` would write "Keys to the api"
     )
     environment.globals.update(
         static=static,

@@ -1,5 +1,6 @@
 """A visit to a page: who asks, what for, and how it is answered. Every page is `async def page(visit) -> Response`."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from urllib.parse import urlencode
@@ -107,7 +108,7 @@ class Visit:
 def _number(text: str, name: str, default: int, least: int, most: int) -> int:
     if not text:
         return default
-    if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 20:
+    if not re.fullmatch("-?[0-9]{1,19}", text):
         raise Invalid(f"{name} must be a whole number")
     checks.between(int(text), least, most, name)
     return int(text)

@@ -14,8 +14,6 @@ from recollect import settings as environment
 from recollect.doors.library import spans
 from recollect.engine import Engine
 from recollect.errors import Conflict, Invalid, LimitReached, Misconfigured, Unavailable
-from recollect.flows.accounts.audit import outcome_of
-from recollect.memory.accounts.audit import Outcome
 from recollect.settings import Settings
 
 
@@ -61,16 +59,15 @@ class Opened:
                 yield span
                 return
             with origin.touching() as touched:
-                outcome: Outcome = "done"
                 try:
                     yield span
                 except BaseException as problem:
-                    outcome = outcome_of(problem)
-                    raise
-                finally:
                     # A first call may fail before the engine is open; without a database there is no log.
                     if (engine := self._open_engine()) is not None:
-                        await engine.audit.record(self._scope(engine), name, outcome, touched)
+                        await engine.audit.record_failed(self._scope(engine), name, problem, touched)
+                    raise
+                if (engine := self._open_engine()) is not None:
+                    await engine.audit.record(self._scope(engine), name, "done", touched)
 
     def _open_engine(self) -> Engine | None:
         opening = self._engines.get(asyncio.get_running_loop())

@@ -8,7 +8,6 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 from recollect import logs, origin
 from recollect.doors.mcp.spans import OTHER, is_error
 from recollect.doors.mcp.tool import CallerOf
-from recollect.flows.accounts.audit import outcome_of
 from recollect.identifiers import uuid7
 
 
@@ -32,8 +31,8 @@ class Audited(ServerMiddleware[Any]):
         with logs.handling(logs.request_id() or str(uuid7())), origin.touching() as touched:
             try:
                 result = await call_next(ctx)
-            except Exception as problem:
-                await audit.record(caller.namespace, action, outcome_of(problem.__cause__ or problem), touched)
+            except BaseException as problem:
+                await audit.record_failed(caller.namespace, action, problem, touched)
                 raise
             await audit.record(caller.namespace, action, "refused" if is_error(result) else "done", touched)
             return result

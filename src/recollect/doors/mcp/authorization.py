@@ -212,4 +212,4 @@ def client_in(request: Request, given: Mapping[str, str]) -> tuple[str, str | No
         raise Refusal("invalid_client", "Send client_id and client_secret once, in the form or as Authorization: Basic")
     if given.get("client_id", unquote_plus(name)) != unquote_plus(name):
         raise Refusal("invalid_client", "client_id must be the same in the form and in the header Authorization")
-    return unquote_plus(name), unquote_plus(secret)
+    return unquote_plus(name), unquote_plus(secret) or None

@@ -11,7 +11,7 @@ from recollect.doors.rest import problems
 from recollect.engine import Engine
 from recollect.errors import Unavailable
 from recollect.flows.accounts.audit import outcome_of_status
-from recollect.origin import Touched
+from recollect.origin import Origin, Touched
 
 
 class Audited:
@@ -27,7 +27,11 @@ class Audited:
             return
         with origin.touching() as touched:
             answer = _Answer(self._engine, scope, send, touched)
-            await self._app(scope, receive, answer.send)
+            try:
+                await self._app(scope, receive, answer.send)
+            except Exception as problem:
+                await answer.record_failed(problem)
+                raise
         if answer.failure is None:
             return
         if origin.current().door == "console":
@@ -66,16 +70,27 @@ class _Answer:
             await self._record()
         await self._send(message)
 
+    async def record_failed(self, problem: Exception) -> None:
+        """Record an operation that failed unexpectedly, unless its line is stored."""
+        if not self._is_recorded and (line := self._line()) is not None:
+            namespace, action, by = line
+            await self._engine.audit.record_failed(namespace, action, problem, self._touched, by)
+
     async def _record(self) -> None:
         self._is_recorded = True
+        if (line := self._line()) is not None:
+            namespace, action, by = line
+            outcome = outcome_of_status(self._status)
+            await self._engine.audit.record(namespace, action, outcome, self._touched, by)
+
+    def _line(self) -> tuple[str, str, Origin] | None:
+        """The namespace, the action and the caller of the operation; None if it shows nothing of anybody's memory."""
         state: dict[str, Any] = self._scope.get("state", {})
         path = getattr(self._scope.get("route"), "path_format", None)
         # Gateway routes find the namespace in the body. A request without a route or a namespace shows nothing.
         if path is None or state.get("namespace") is None:
-            return
-        action = f"{telemetry.known_method(self._scope['method'])} {path}"
-        outcome = outcome_of_status(self._status)
+            return None
         by = origin.current()
         key_id = state.get("key_id", by.key_id)
         by = replace(by, author=state.get("author"), door=state.get("door", by.door), key_id=key_id)
-        await self._engine.audit.record(state["namespace"], action, outcome, self._touched, by)
+        return state["namespace"], f"{telemetry.known_method(self._scope['method'])} {path}", by

@@ -46,12 +46,23 @@ class Audit:
             try:
                 yield touched
             except BaseException as problem:
-                try:
-                    await self.record(namespace, action, outcome_of(problem), touched)
-                except Unavailable as failure:
-                    problem.add_note(str(failure))
+                await self.record_failed(namespace, action, problem, touched)
                 raise
             await self.record(namespace, action, "done", touched)
+
+    async def record_failed(
+        self,
+        namespace: str | None,
+        action: str,
+        problem: BaseException,
+        touched: Touched,
+        by: Origin | None = None,
+    ) -> None:
+        """Store the line of an operation that raised. If that fails too, the problem gets a note."""
+        try:
+            await self.record(namespace, action, outcome_of(problem.__cause__ or problem), touched, by)
+        except Unavailable as failure:
+            problem.add_note(str(failure))
 
     async def record(
         self, namespace: str | None, action: str, outcome: Outcome, touched: Touched, by: Origin | None = None

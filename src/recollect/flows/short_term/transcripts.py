@@ -6,6 +6,8 @@ from uuid import UUID
 
 from recollect import checks
 from recollect.errors import NotFound
+from recollect.flows.kinds.conversations import MESSAGE_ITEM
+from recollect.memory.index.held import Held
 from recollect.memory.log import Line, Log
 from recollect.memory.windows import PastSummary, Windows
 from recollect.storage.database import Database
@@ -23,15 +25,18 @@ class Page:
     lines: list[Line]
     has_earlier: bool
     has_later: bool
+    held: frozenset[str]
+    """The ids of those that are held for review, so that recall does not find them."""
 
 
 class Transcripts:
     """Reads, at a cost that depends neither on the length of a session nor on that of a message."""
 
-    def __init__(self, database: Database, log: Log, windows: Windows) -> None:
+    def __init__(self, database: Database, log: Log, windows: Windows, held: Held) -> None:
         self._database = database
         self._log = log
         self._windows = windows
+        self._held = held
 
     async def before(
         self, namespace: str, session_id: str, position: int, limit: int, characters: int, as_of: datetime | None = None
@@ -77,5 +82,7 @@ class Transcripts:
         async with self._database.reading(namespace) as db:
             before = await self._log.lines_before(db, session_id, position, earlier + 1, characters, moment)
             behind = await self._log.lines_from(db, session_id, position, later + 1, characters, moment)
-        lines = [*reversed(before[:earlier]), *behind[:later]]
-        return Page(lines, has_earlier=len(before) > earlier, has_later=len(behind) > later)
+            lines = [*reversed(before[:earlier]), *behind[:later]]
+            noted = await self._held.find(db, MESSAGE_ITEM.name, [str(line.id) for line in lines])
+        held = frozenset(item_id for item_id, item in noted.items() if item.state == "held")
+        return Page(lines, has_earlier=len(before) > earlier, has_later=len(behind) > later, held=held)

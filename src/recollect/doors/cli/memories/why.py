@@ -29,6 +29,10 @@ def _lines(story: Story) -> Iterator[tuple[str, bool]]:
     for name in ("key", "valid_from", "valid_until", "expires_at"):
         if (value := getattr(story, name)) is not None:
             yield f"  {DETAILS[name]}: {_value(value)}", True
+    if story.trust is not None:
+        yield f"  comes from: {story.trust}", True
+    if story.held:
+        yield f"  Held for review, so recall does not find it: {'; '.join(story.held)}", False
     if story.superseded_by is not None:
         yield f"  In its place: {_mention(story.superseded_by)}", False
     yield from _section("What happened", [line for event in story.events for line in _event(event)])

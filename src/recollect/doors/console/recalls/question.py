@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from recollect import origin
+from recollect import origin, trust
 from recollect.doors.console.visit import Visit
 from recollect.doors.recalls import DEFAULT_TOP_K, Asked, floor_of_text, metadata_of_text
 from recollect.errors import Invalid
@@ -26,6 +26,7 @@ FOLDED = (
     "kinds",
     "categories",
     "include_pinned",
+    "min_trust",
     "namespaces",
 )
 COMPARED = ("compare", "other_query", "other_as_of")
@@ -60,6 +61,11 @@ class Form:
     def kinds(self) -> list[str]:
         """What can be recalled."""
         return registry.recalled()
+
+    @property
+    def trust_choices(self) -> list[tuple[str, str]]:
+        """The classes of trust, the most trusted first."""
+        return [("", "any"), *((each, each) for each in trust.CLASSES)]
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -107,6 +113,7 @@ class Form:
             token_budget=self.visit.number_asked("token_budget", 0, 1, MAX_TOKENS) or None,
             half_life_days=self.days("half_life_days"),
             include_pinned=bool(self["include_pinned"]),
+            min_trust=self["min_trust"] or None,
             namespaces=self.words("namespaces") or None,
         )
 

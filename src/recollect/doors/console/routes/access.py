@@ -71,11 +71,12 @@ async def audit(visit: Visit) -> Response:
 
 async def create_key(visit: Visit) -> Response:
     """A new key, whose secret is on this page and nowhere else."""
-    role = visit.given("role") or "admin"
-    checks.one_of(role, ROLES, "role")
     days = visit.optional_number_given("days", 1, MAX_DAYS)
     until = None if days is None else datetime.now(UTC) + timedelta(days=days)
     closes = await visit.engine.access.is_open(visit.namespace)
+    # The first key of an open namespace closes it, and must be able to make others.
+    role = visit.given("role") or ("admin" if closes else "")
+    checks.one_of(role, ROLES, "role")
     label = visit.given("label").strip() or None
     limits = Limits(visit.given("only_user").strip() or None, visit.given("only_agent").strip() or None)
     quota = Quota(**_numbers(visit))

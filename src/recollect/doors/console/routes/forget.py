@@ -41,7 +41,7 @@ async def forget(visit: Visit) -> Response:
         twins = bool(visit.asked("twins"))
         expected = [await visit.engine.forget.count(visit.namespace, target, twins=twins) for target in targets]
     except (Invalid, NotFound) as problem:
-        status, _ = problems.told(problem)
+        status, _ = problems.status_and_title(problem)
         unknown = await unknown_user(visit, "user", "/console/forget") if status == 404 else None
         return visit.page("forget.html", status, problem=problem, found=None, unknown=unknown, **typed(visit))
     if expected:

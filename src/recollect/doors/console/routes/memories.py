@@ -160,7 +160,7 @@ async def add(visit: Visit) -> Response:
             condensed=verbatim(typed["text"]),
         )
     except (Invalid, Conflict) as problem:
-        status, _ = problems.told(problem)
+        status, _ = problems.status_and_title(problem)
         return visit.page("new_memory.html", status, problem=problem, categories=CATEGORIES, typed=typed)
     done = "replaced" if added.what == "created" and added.superseded else added.what
     degraded = {"degraded": "1"} if added.degraded else {}

@@ -139,13 +139,18 @@ async def told(events: Sequence[Event]) -> list[Told]:
     left, room = COMPARED_CHARACTERS, CHANGED_BYTES
     found: list[Told] = []
     for event in reversed(events):
-        pieces = None
+        pieces = metadata = None
+        if room < 0:
+            found.append(Told(event, None, None))
+            continue
         old, new = event.old_text, event.new_text
         if event.event == "changed" and old is not None and new is not None and old != new:
             left -= len(old) + len(new)
             pieces = await compared(old, new) if left >= 0 else None
-        other = (event.changed or {}).get("metadata")
-        metadata = None if other is None else await compared(pretty(other.old), pretty(other.new))
+        if (other := (event.changed or {}).get("metadata")) is not None:
+            before, after = pretty(other.old), pretty(other.new)
+            left -= len(before) + len(after)
+            metadata = await compared(before, after) if left >= 0 else None
         room -= sum(len(rendering.stored(piece.text)) for piece in (*(pieces or ()), *(metadata or ())))
         found.append(Told(event, pieces, metadata) if room >= 0 else Told(event, None, None))
     return found[::-1]
@@ -170,7 +175,7 @@ def changing(done: str, change: Callable[[Visit, str, datetime | None], Awaitabl
         except (Invalid, Conflict) as problem:
             typed = {name: visit.given(name) for name in ("text", "category", "key", "metadata", *TIMES)}
             is_edit = visit.request.url.path == EDIT
-            status, _ = problems.told(problem)
+            status, _ = problems.status_and_title(problem)
             return await shown(visit, memory_id, status, problem, typed=typed if is_edit else None)
         degraded = {"degraded": "1"} if isinstance(result, Written) and result.degraded else {}
         return visit.go("/console/memory", id=memory_id, done=result if isinstance(result, str) else done, **degraded)

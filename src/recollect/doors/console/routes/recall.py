@@ -39,7 +39,7 @@ async def answered(visit: Visit) -> dict[str, Any]:
         async with tasks.beside(*(each.inspect(visit.engine, visit.namespace) for each in asked)) as running:
             inspections = list(await asyncio.gather(*running))
     except RecollectError as problem:
-        return values | {"status": problems.told(problem)[0], "problem": str(problem)}
+        return values | {"status": problems.status_and_title(problem)[0], "problem": str(problem)}
     server, has_key = str(visit.request.base_url), visit.request.state.author is not None
     sides = answer.sides(
         asked, inspections, [calls.calls(each, server, visit.namespace, needs_key=has_key) for each in asked]

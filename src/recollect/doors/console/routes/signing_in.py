@@ -1,11 +1,13 @@
 """Signing in with a key, and out again."""
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from recollect.doors.console import cookies, problems, rendering
 from recollect.doors.console.visit import Visit, post
+from recollect.errors import RecollectError
 
 PAGE = "/console/sign-in"
 
@@ -17,14 +19,28 @@ async def ask(request: Request) -> Response:
 
 async def sign_in(request: Request) -> Response:
     """Take a key, and give the browser a cookie that stands for it for some hours."""
-    async with request.form(max_files=0, max_fields=10) as form:
-        key, to, token = (str(form.get(name, "")) for name in ("key", "next", cookies.FIELD))
+    request.scope["route"] = ROUTES[1]  # for the log
+    try:
+        async with request.form(max_files=0, max_fields=10) as form:
+            key, to, token = (str(form.get(name, "")) for name in ("key", "next", cookies.FIELD))
+        return await _signed_in(request, key, to, token)
+    except HTTPException as problem:  # a form that cannot be read
+        return problems.refused(request.scope, problem.status_code, problem.detail)
+    except RecollectError as problem:
+        return problems.failed(request, problem)
+
+
+async def _signed_in(request: Request, key: str, to: str, token: str) -> Response:
     if not cookies.is_ours(request, token, cookies.BEFORE):
         return problems.refused(request.scope, 403, problems.NOT_OURS)
     signed_in = await request.app.state.engine.access.sign_in(key.strip())
     if signed_in is None:
         return _form(request, to, wrong=True)
     known = await request.app.state.engine.access.browser(signed_in)
+    if known is not None:
+        # For the log and the audit.
+        by = {"namespace": known.namespace, "author": known.label or known.key_id, "key_id": known.key_id}
+        request.scope["state"].update(by)
     # The overview is about everybody, which a key of one user or agent may not see.
     home = "/console/memories" if known is not None and known.limits else "/console"
     response = RedirectResponse(to if _is_local(to) and to != "/console" else home, status_code=303)

@@ -8,16 +8,23 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const source = document.getElementById(button.dataset.copy);
-  if (!navigator.clipboard) {
-    // Without TLS a browser lets only the user copy: the text is selected for it.
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+  } catch {
+    // Without TLS, or without permission, a browser lets only the user copy: the text is selected for it.
     window.getSelection().selectAllChildren(source);
     return;
   }
-  await navigator.clipboard.writeText(source.textContent);
-  const label = button.textContent;
+  button.dataset.label ||= button.textContent;
   button.textContent = "Copied";
-  setTimeout(() => { button.textContent = label; }, 1500);
+  setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 });
+
+// Whether an answer is the form to sign in; then the page is opened anew, which leads there and back.
+function isSignedOut(answer) {
+  if (answer.redirected) window.location.reload();
+  return answer.redirected;
+}
 
 document.addEventListener("submit", (event) => {
   const question = event.target.dataset.confirm;

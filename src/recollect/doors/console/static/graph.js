@@ -168,10 +168,7 @@ class GraphPage {
     this.section.setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(`/console/graph/${path}?${query}`);
-      if (answer.redirected) {
-        location.reload(); // to sign in again
-        return null;
-      }
+      if (isSignedOut(answer)) return null;
       if (answer.ok) return answer;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       this.tell(page.querySelector(".fault")?.textContent || "The server could not answer");

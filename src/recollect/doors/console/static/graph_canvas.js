@@ -85,7 +85,7 @@ class GraphCanvas {
       if (this.follows) this.fit();
     }
     if (!moves || !this.calm.matches) this.draw();
-    if (!layout.still && !this.calm.matches) this.request();
+    if (moves && !this.calm.matches) this.request();
     else if (layout.still && layout.count) this.events.moved(false);
   }
 

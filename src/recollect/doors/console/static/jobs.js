@@ -2,6 +2,7 @@
 "use strict";
 
 const PAUSE_MS = 1000;
+const BUSY = [429, 503];
 
 async function follow(shown) {
   const bar = shown.querySelector("progress");
@@ -14,7 +15,9 @@ async function follow(shown) {
     } catch {
       continue; // the server restarts, or the network is away for a moment
     }
-    if (!answer.ok || answer.redirected) break;
+    if (isSignedOut(answer)) return;
+    if (BUSY.includes(answer.status)) continue;
+    if (!answer.ok) break;
     const job = await answer.json();
     if (job.state !== "running") break;
     if (job.total > 0) {

@@ -44,6 +44,7 @@ if (time) {
     answer.setAttribute("aria-busy", "true");
     try {
       const reply = await fetch(`${answer.dataset.address}?${query}`, { signal: asking.signal });
+      if (isSignedOut(reply)) return;
       const parsed = new DOMParser().parseFromString(await reply.text(), "text/html");
       answer.replaceChildren(...[...parsed.body.childNodes].map((node) => document.adoptNode(node)));
       for (const button of answer.querySelectorAll("[data-copy]")) button.hidden = false;

@@ -14,18 +14,29 @@ SHARED = 10
 # So long a caller counts as one of those who share, after its last request.
 PRESENT_SECONDS = 1.0
 
+# A request that takes longer waits for a model, a slow client or the next change: it no longer keeps others waiting.
+COUNTED_SECONDS = 1.0
+
 
 @dataclass(slots=True)
 class _Line:
-    """The requests of one caller: those at work, and those that wait."""
+    """The requests of one caller: how many are at work, and those that wait."""
 
     at_work: int = 0
-    last: float = 0.0
+    last_request_at: float = 0.0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     @property
     def is_empty(self) -> bool:
         return not self.at_work and not self.waiting
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A request that is at work, as long as it counts."""
+
+    line: _Line
+    is_counted: bool = True
 
 
 class FairShare:
@@ -39,40 +50,57 @@ class FairShare:
     async def turn(self, caller: str) -> AsyncIterator[None]:
         """Be at work for the length of the block, once it is this caller's turn."""
         line = self._lines.setdefault(caller, _Line())
-        line.last = time.monotonic()
+        line.last_request_at = time.monotonic()
+        loop = asyncio.get_running_loop()
         if line.waiting or line.at_work >= self._share():
-            called = asyncio.get_running_loop().create_future()
-            line.waiting.append(called)
-            try:
-                await called
-            except asyncio.CancelledError:
-                if called.done() and not called.cancelled():
-                    self._leave(line)
-                else:
-                    line.waiting.remove(called)
-                raise
+            await self._wait(line, loop.create_future())
         else:
             line.at_work += 1
+        turn = _Turn(line)
+        counted = loop.call_later(COUNTED_SECONDS, self._end, turn)
         try:
             yield
         finally:
-            self._leave(line)
+            counted.cancel()
+            self._end(turn)
+
+    async def _wait(self, line: _Line, place: asyncio.Future[None]) -> None:
+        """Wait in a line until called."""
+        line.waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._leave(line)
+            elif place in line.waiting:
+                line.waiting.remove(place)
+            raise
+
+    def _end(self, turn: _Turn) -> None:
+        """A request ends, or has been at work for so long that it no longer counts."""
+        if turn.is_counted:
+            turn.is_counted = False
+            self._leave(turn.line)
 
     def _leave(self, line: _Line) -> None:
         """One request less at work; those of this caller that now have their turn begin."""
         line.at_work -= 1
         share = self._share()
         while line.waiting and line.at_work < share:
-            if not (called := line.waiting.popleft()).done():
+            if not (place := line.waiting.popleft()).done():
                 line.at_work += 1
-                called.set_result(None)
+                place.set_result(None)
 
     def _share(self) -> float:
         """How many requests of each caller may be at work."""
         now = time.monotonic()
         if now - self._swept > PRESENT_SECONDS / 4:
             self._swept = now
-            gone = [name for name, line in self._lines.items() if now - line.last > PRESENT_SECONDS and line.is_empty]
+            gone = [
+                name
+                for name, line in self._lines.items()
+                if now - line.last_request_at > PRESENT_SECONDS and line.is_empty
+            ]
             for caller in gone:
                 del self._lines[caller]
         return math.inf if len(self._lines) < 2 else max(1, SHARED // len(self._lines))

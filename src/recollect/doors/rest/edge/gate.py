@@ -5,8 +5,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -29,6 +28,7 @@ from recollect.flows.defence.masking import described, telling
 from recollect.identifiers import uuid7
 from recollect.memory.accounts.access import Credential
 from recollect.origin import Limits, Reach, Role, acting
+from recollect.quotas import Subject
 
 # Routes that need no key, because they say nothing of anybody's memory.
 PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
@@ -62,6 +62,9 @@ DOOR_OF = {"mcp": "mcp", "console": "console", "authorize": "console"} | dict.fr
     (".well-known", "register", "token", "revoke"), "mcp"
 )
 
+# The caller, to the others who share the server, of all that clients ask before they have a token.
+SIGNING_IN = "clients that sign in"
+
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 log = logging.getLogger("recollect.requests")
@@ -92,6 +95,21 @@ class _Admitted:
     def by(cls, key: Credential) -> Self:
         """What a key allows."""
         return cls(key.namespace, key.label or key.key_id, key.role, key.limits, key.reach, key.key_id, key)
+
+    def acting(self, door: str, spender: Subject | None) -> AbstractContextManager[None]:
+        """Do all that is done within the block as this caller."""
+        key = self.key
+        return acting(
+            door,
+            self.author,
+            self.role,
+            self.limits,
+            self.reach,
+            key_id=None if key is None else key.key_id,
+            spender=spender,
+            key_role=None if key is None else key.key_role,
+            connection_id=None if key is None else key.connection_id,
+        )
 
 
 class Gate:
@@ -147,21 +165,9 @@ class Gate:
             if scope["method"] == "HEAD" and _is_public(scope["path"]):
                 # A copy, because the server leaves out the body of an answer by the method in its own.
                 request.scope = {**scope, "method": "GET"}
-            key = admitted.key
-            spender = None if key is None else await self._engine.quotas.admit(key)
-            rights = acting(
-                request.door,
-                admitted.author,
-                admitted.role,
-                admitted.limits,
-                admitted.reach,
-                None if key is None else key.key_id,
-                spender,
-                None if key is None else key.key_role,
-                None if key is None else key.connection_id,
-            )
-            async with self._turn(request, headers, admitted):
-                with rights, telling() as request.masked:
+            spender = None if admitted.key is None else await self._engine.quotas.admit(admitted.key)
+            async with self._turn(admitted):
+                with admitted.acting(request.door, spender), telling() as request.masked:
                     await self._app(request.scope, body, request.answering(send))
         except HTTPException as refusal:
             answer = self._refusal(scope, refusal)
@@ -176,9 +182,14 @@ class Gate:
         except Exception:  # the last one who can answer in the contract's shape
             log.exception("a request failed unexpectedly", extra={"request_id": request.id})
             if not request.is_answered:
-                await problems.problem(500, _UNEXPECTED, path=scope["path"])(scope, receive, request.answering(send))
+                answer = self._refusal(scope, HTTPException(500, _UNEXPECTED))
+                await answer(scope, receive, request.answering(send))
         finally:
             request.tell()
+
+    def _turn(self, admitted: "_Admitted") -> AbstractAsyncContextManager[None]:
+        """The caller's turn; what shows nothing of anybody's memory is quick, and needs none."""
+        return nullcontext() if admitted.caller is None else self._fair_share.turn(admitted.caller)
 
     def _largest_body(self, path: str) -> int:
         """How many bytes a request may have; few where anybody may send one."""
@@ -186,16 +197,6 @@ class Gate:
             return body_limits.SMALL_BYTES
         largest = None if self._pages is None else self._pages.largest_body(path)
         return body_limits.MAX_BODY_BYTES if largest is None else largest
-
-    @asynccontextmanager
-    async def _turn(self, request: "_Request", headers: Headers, admitted: "_Admitted") -> AsyncIterator[None]:
-        """Wait for the caller's turn. A stream only listens, and what needs no key is quick."""
-        path, listens = request.scope["path"], "text/event-stream" in headers.get("accept", "")
-        if admitted.caller is None or (listens and request.scope["method"] == "GET") or path.endswith("/stream"):
-            yield
-            return
-        async with self._fair_share.turn(admitted.caller):
-            yield
 
     async def _admitted(self, scope: Scope, headers: Headers) -> "_Admitted":
         """The namespace that a request may see, and who sends it; no namespace where a route needs none."""
@@ -205,7 +206,8 @@ class Gate:
             return await self._admitted_to(self._pages, scope, headers)
         if self._tokens is not None and self._tokens.covers(scope["path"]):
             self._spend(_address(scope))
-            return _Admitted(None, caller=_address(scope))
+            # Anybody may come from many addresses: together they are one caller.
+            return _Admitted(None, caller=SIGNING_IN)
         try:
             key = credentials.key_in(scope, headers)
         except AccessDenied:
