@@ -27,7 +27,7 @@ from recollect.flows.cognitive.ground_truth import GroundTruth
 from recollect.flows.cognitive.judge import Judges, judge_models
 from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
-from recollect.flows.defence.masking import Masked, Masking
+from recollect.flows.defence.masking import Masking, MasksSecrets
 from recollect.flows.defence.review import Review
 from recollect.flows.defence.screening import ScreenedPassages
 from recollect.flows.feed import Feed
@@ -175,7 +175,7 @@ class Engine:
         """Have every flow that stores what somebody wrote look for secrets in it first."""
         masking = Masking(self.database, self.capabilities.held)
         for flow in vars(self).values():
-            if isinstance(flow, Masked):
+            if isinstance(flow, MasksSecrets):
                 flow.masking = masking
 
     def _build_spine(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.flows.cognitive.entities import NewEntity
 from recollect.flows.cognitive.golden_test import Entry
-from recollect.flows.defence.masking import telling as told_of
+from recollect.flows.defence.masking import counting_masked
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.keyed.operations import GetRecord, PutRecord
 from recollect.flows.long_term.facts import Told
@@ -122,7 +122,7 @@ async def test_nothing_of_a_secret_is_stored_found_told_exported_or_logged(
     masking: Engine, engine: Engine, namespace: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with told_of() as found:
+    with counting_masked() as found:
         await keep(masking, namespace, await talk(masking, namespace))
     await masking.indexer.flush(namespace)
     assert await left(masking, namespace) == []

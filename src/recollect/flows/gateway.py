@@ -11,7 +11,7 @@ from recollect import checks
 from recollect.errors import Invalid, NotFound
 from recollect.flows.accounts.access import User
 from recollect.flows.chat_ids import CHAT, mark
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.long_term.pinned import Pinned, PinnedMemories
@@ -118,7 +118,7 @@ class PutResource:
     degraded: str | None = None
 
 
-class Gateway(Masked):
+class Gateway(MasksSecrets):
     """A user's second memory: each completed turn goes in, and what matters to the next comes out."""
 
     def __init__(

@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Literal, Self
 from uuid import UUID
 
 from recollect import checks, origin, quotas, telemetry
 from recollect.errors import Conflict, Forbidden, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.known_owners import KnownOwners
 from recollect.identifiers import refuse_same_ids, uuid7
 from recollect.memory.changes import Change, Changes
@@ -77,7 +78,7 @@ class SessionTaken(Conflict):
     """A turn was meant for a session that somebody else holds, or that is in another realm."""
 
 
-class Remember(Masked):
+class Remember(MasksSecrets):
     """Writes each item with its passages; concurrent turns of a namespace share a commit."""
 
     def __init__(
@@ -165,8 +166,8 @@ class Remember(Masked):
             for number, excerpt in await in_steps(numbered):
                 of_message[number].append(excerpt)
             excerpts = list(map(tuple, of_message))
-        suspect = any(map(self._passages.suspects, turn.messages, excerpts))
-        return _Analysed(turn, tuple(excerpts), origin.current(), is_suspect=suspect)
+        suspicions = chain.from_iterable(map(self._passages.suspicions, turn.messages, excerpts))
+        return _Analysed(turn, tuple(excerpts), origin.current(), is_suspect=bool(await in_steps(suspicions)))
 
     @masks("title", "metadata")
     async def session(

@@ -9,7 +9,7 @@ from recollect import checks, origin
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.conversations import MESSAGE_ITEM
@@ -42,7 +42,7 @@ class Described:
         return replace(self, user_id=user_id, agent_id=agent_id)
 
 
-class ChatSessions(Masked):
+class ChatSessions(MasksSecrets):
     """Every change is made while the session's row is locked, as an append locks it: writers take turns."""
 
     def __init__(

@@ -150,7 +150,7 @@ async def test_a_form_without_the_token_of_this_browser_changes_nothing(browser:
         foreign = token_of(await other.text("/console"))
     for wrong in ("", "0" * 64, foreign, "é"):
         answer = await browser.send("/console", "/console/sign-out", wrong)
-        assert (answer.status_code, "form was not sent" in answer.text) == (403, True)
+        assert (answer.status_code, "did not come from this console" in answer.text) == (403, True)
     await browser.text("/console")
     assert (await browser.http.post("/console/sign-in", data={"key": secret})).status_code == 403
 

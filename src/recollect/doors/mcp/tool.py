@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, schema
 from recollect.errors import RecollectError
-from recollect.flows.defence.masking import telling
+from recollect.flows.defence.masking import counting_masked
 
 # Parameters that the server fills in. `progress` tells the client how far a long call is, if the client asked for it.
 CALLER = "caller"
@@ -157,7 +157,7 @@ class ContractTool(Tool):
         try:
             caller = self.caller_of(context.request_context.request)
             progress = {PROGRESS: context.report_progress} if self.tells_progress else {}
-            with telling() as masked:
+            with counting_masked() as masked:
                 answer = _answer(await self.fn(caller, **given.model_dump_one_level(), **progress))
             if masked:
                 answer = answer.model_copy(update={"meta": (answer.meta or {}) | {MASKED: dict(masked)}})

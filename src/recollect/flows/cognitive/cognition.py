@@ -9,7 +9,7 @@ from typing import Any
 from recollect import checks, origin, tasks, telemetry, trust
 from recollect.errors import Invalid, NotFound
 from recollect.flows.accounts.activity import Activity, counted
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
 from recollect.flows.remember import ANONYMOUS, Remember, Turn
 from recollect.flows.results import Results
@@ -103,7 +103,7 @@ class HybridResults:
     query_dimensions: int = 0
 
 
-class Cognition(Masked):
+class Cognition(MasksSecrets):
     """What an agent keeps: what was said, what it means, what matters now, and what was learnt."""
 
     def __init__(

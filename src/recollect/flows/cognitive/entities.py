@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from recollect import checks, origin
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.indexing.node_passages import NodePassages
@@ -38,7 +38,7 @@ class EntityGraph:
     relations: list[Relation]
 
 
-class EntityMemory(Masked):
+class EntityMemory(MasksSecrets):
     """Writes each call in one transaction. What is there already stays, and what is not there is deleted silently."""
 
     def __init__(

@@ -9,7 +9,7 @@ from recollect import checks, origin
 from recollect.errors import Invalid, LimitReached, NotFound
 from recollect.flows.cognitive.cognition import Cognition
 from recollect.flows.cognitive.drift import RANKS, TOLERATED_FALL, SetChanges, compare, precision
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.language.lengths import LENGTHS, Length, length_of
 from recollect.memory.changes import Change, Changes
@@ -94,7 +94,7 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
-class GoldenTest(Masked):
+class GoldenTest(MasksSecrets):
     """Keeps the golden set and measures search with it."""
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Any
 from recollect import checks
 from recollect.errors import LimitReached, NotFound
 from recollect.flows.cognitive.shortest_paths import shortest_paths
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.graph import Direction, End, Graph, GraphView, Neighbor, Node
@@ -96,7 +96,7 @@ class Paths:
         return max(len(self.path) - 1, 0)
 
 
-class GraphMemory(Masked):
+class GraphMemory(MasksSecrets):
     """Writes in one transaction; walks both ways along edges, one statement a level, within a limit of time."""
 
     def __init__(

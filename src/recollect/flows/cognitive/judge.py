@@ -13,7 +13,7 @@ from recollect import checks, origin, tasks
 from recollect.errors import Invalid, Misconfigured, RecollectError, Unavailable
 from recollect.flows.cognitive.agreement import band, is_disputed, kappa, relevant
 from recollect.flows.cognitive.ground_truth import asks_the_same
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.inference.failures import ANTHROPIC, OPENAI, NoUsableKey, Provider, Refused
 from recollect.inference.llm import Llm, Prompt
 from recollect.inference.providers import Providers
@@ -143,7 +143,7 @@ def judge_models(settings: Settings, providers: Providers) -> tuple[Llm | None, 
     return gpt, claude
 
 
-class Judges(Masked):
+class Judges(MasksSecrets):
     """Hears two language models about documents and stores what they said."""
 
     def __init__(

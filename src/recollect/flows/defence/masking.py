@@ -6,20 +6,22 @@ that no secret is stored, hashed, embedded, sent to a model or logged. Ids stay 
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from inspect import signature
+from itertools import count
 from typing import Any, TypeVar, cast
 
-from recollect import checks, origin, tasks
+from recollect import checks, origin
 from recollect.flows.kinds.kind import Kind
 from recollect.flows.kinds.rules import own_session
-from recollect.language.masking.masking import masked
+from recollect.language.masking.masking import MaskedText, masking
 from recollect.memory.index.held import Held
 from recollect.memory.store_files import digest
+from recollect.steps import in_steps
 from recollect.storage.database import Database
 
 Method = TypeVar("Method", bound=Callable[..., Awaitable[Any]])
@@ -36,21 +38,18 @@ IDS = frozenset(
 AS_TEXT = frozenset(("metadata", "payload"))
 """Fields that may hold JSON as text."""
 
-# A longer text is looked through in a thread.
-AT_ONCE = 20_000
-
-_told: ContextVar[Counter[str] | None] = ContextVar("recollect_masked", default=None)
+_counted: ContextVar[Counter[str] | None] = ContextVar("recollect_masked", default=None)
 
 
 @contextmanager
-def telling() -> Iterator[Counter[str]]:
+def counting_masked() -> Iterator[Counter[str]]:
     """What is masked within the block, in tasks that it starts, too, by kind."""
     found: Counter[str] = Counter()
-    before = _told.set(found)
+    before = _counted.set(found)
     try:
         yield found
     finally:
-        _told.reset(before)
+        _counted.reset(before)
 
 
 def described(found: Mapping[str, int]) -> str:
@@ -59,7 +58,7 @@ def described(found: Mapping[str, int]) -> str:
 
 
 class Masking:
-    """Writes over secrets, and adds up how many there were."""
+    """Masks secrets, and adds up how many there were."""
 
     def __init__(self, database: Database, held: Held) -> None:
         self._database = database
@@ -67,16 +66,18 @@ class Masking:
 
     async def of(self, namespace: str, value: Value, name: str = "") -> Value:
         """A value without its secrets: a text, JSON, or records of both."""
-        found: Counter[str] = Counter()
-        is_long = isinstance(value, str) and len(value) > AT_ONCE
-        clean = await tasks.in_thread(clear, value, name, found) if is_long else clear(value, name, found)
-        if found:
-            if (told := _told.get()) is not None:
-                told.update(found)
-            with origin.own_work():
-                async with self._database.transaction(namespace) as tx:
-                    await self._held.add_masked(tx, found)
-        return cast(Value, clean)
+        return cast(Value, await self._without_secrets(namespace, lambda found: without_secrets(value, name, found)))
+
+    async def fields(self, namespace: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields without their secrets, each looked at as what it is."""
+
+        def steps(found: Counter[str]) -> Steps:
+            clean = {}
+            for name, value in fields.items():
+                clean[name] = yield from without_secrets(value, name, found)
+            return clean
+
+        return cast(dict[str, Any], await self._without_secrets(namespace, steps))
 
     async def record(self, namespace: str, kind: Kind, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """A record of an import without its secrets; what it is named by stays."""
@@ -85,15 +86,31 @@ class Masking:
         addressed = {"path", "key"} if kind.name == "record" else set()
         kept = named | addressed | kind.references.keys() | set(kind.record.key) | IDS | {"kind"}
         told = {name: value for name, value in record.items() if name not in kept and not isinstance(value, int)}
-        clean = await self.of(namespace, told)
+        clean = await self.fields(namespace, told)
         if clean == told:
             return record
         # A file is known by the hash of what it says.
         hashed = {"sha256": digest(clean["content"])} if record.get("sha256") and clean.get("content") else {}
         return {**record, **clean, **hashed}
 
+    async def _without_secrets(self, namespace: str, work: Callable[[Counter[str]], "Steps"]) -> Any:
+        found: Counter[str] = Counter()
 
-class Masked:
+        def steps() -> Iterator[tuple[Any] | None]:
+            clean = yield from work(found)
+            yield (clean,)
+
+        ((clean,),) = await in_steps(steps())
+        if found:
+            if (counted := _counted.get()) is not None:
+                counted.update(found)
+            with origin.own_work():
+                async with self._database.transaction(namespace) as tx:
+                    await self._held.add_masked(tx, found)
+        return clean
+
+
+class MasksSecrets:
     """A flow whose methods mask what they are given; not one does where no masking was chosen."""
 
     masking: Masking | None = None
@@ -107,7 +124,7 @@ def masks(*names: str) -> Callable[[Method], Method]:
         assert set(names) <= set(parameters), f"{method.__qualname__} has no such parameters"
 
         @wraps(method)
-        async def masking(self: Masked, namespace: Any, *args: Any, **named: Any) -> Any:
+        async def without_their_secrets(self: MasksSecrets, namespace: Any, *args: Any, **named: Any) -> Any:
             if self.masking is None:
                 return await method(self, namespace, *args, **named)
             given = dict(zip(parameters[2:], args, strict=False)) | named
@@ -118,55 +135,100 @@ def masks(*names: str) -> Callable[[Method], Method]:
             }
             return await method(self, namespace, **clean)
 
-        return cast(Method, masking)
+        return cast(Method, without_their_secrets)
 
     return decorated
 
 
-def clear(value: Any, name: str, found: Counter[str]) -> Any:
+Steps = Generator[None, None, Any]
+"""Short steps of long work, which return its outcome."""
+
+
+def without_secrets(value: Any, name: str, found: Counter[str]) -> Steps:
     """The same without secrets; `name` is the field that it is in."""
     if isinstance(value, str):
-        return _as_json(value, found) if name in AS_TEXT else _text(value, "", found)
+        return (yield from (_json_text if name in AS_TEXT else _text)(value, found))
     if isinstance(value, Mapping):
-        return {_text(key, "", found): _under(key, inner, found) for key, inner in value.items()}
+        return (yield from _object(value, found))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(clear(inner, each, found) for each, inner in zip(value._fields, value, strict=True)))
+        changed = {}
+        for each, inner in zip(value._fields, value, strict=True):
+            changed[each] = yield from without_secrets(inner, each, found)
+        return type(value)(**changed)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        inner = [_under("", each, found) for each in value]
-        return tuple(inner) if isinstance(value, tuple) else inner
+        return (yield from _list(value, "", found))
     if is_dataclass(value) and not isinstance(value, type):
-        told = [each.name for each in fields(value) if each.init and each.name not in IDS]
-        return replace(value, **{each: clear(getattr(value, each), each, found) for each in told})
+        changed = {}
+        for each in fields(value):
+            if each.init and each.name not in IDS:
+                changed[each.name] = yield from without_secrets(getattr(value, each.name), each.name, found)
+        return replace(value, **changed)
     return value
 
 
-def _under(key: str, value: Any, found: Counter[str]) -> Any:
+def _object(value: Mapping[str, Any], found: Counter[str]) -> Steps:
+    clean: dict[str, Any] = {}
+    for key, inner in value.items():
+        name = yield from _text(key, found)
+        if name in clean:
+            # Two secrets of a kind are two keys.
+            name = next(numbered for number in count(2) if (numbered := f"{name} {number}") not in clean)
+        clean[name] = yield from _under(key, inner, found)
+    return clean
+
+
+def _list(values: Sequence[Any], key: str, found: Counter[str]) -> Steps:
+    clean: list[Any] = []
+    for each in values:
+        clean += [(yield from _under(key, each, found))]
+    return tuple(clean) if isinstance(values, tuple) else clean
+
+
+def _under(key: str, value: Any, found: Counter[str]) -> Steps:
     """A value of a JSON object, of which the key may say that it is a secret."""
     if key == "user_id":
         return value
     if isinstance(value, str):
-        return _text(value, key, found)
+        return (yield from _value(key, value, found))
     if isinstance(value, int) and not isinstance(value, bool):
-        shown = _text(str(value), key, found)
+        shown = yield from _value(key, str(value), found)
         return value if shown == str(value) else shown
-    return clear(value, "", found)
+    if type(value) in (list, tuple):
+        return (yield from _list(value, key, found))
+    return (yield from without_secrets(value, "", found))
 
 
-def _text(text: str, key: str, found: Counter[str]) -> str:
+def _value(key: str, text: str, found: Counter[str]) -> Steps:
+    """A text behind its key, which may say that it is a password."""
     begin = f"{key}=" if key else ""
-    result = masked(begin + text)
-    if not result.found or not result.text.startswith(begin):
-        return text
+    result = yield from _masked(begin + text)
+    if not result.text.startswith(begin):
+        # The key is a secret itself, and says nothing of what stands behind it.
+        return (yield from _text(text, found))
     found.update(result.found)
     return result.text[len(begin) :]
 
 
-def _as_json(text: str, found: Counter[str]) -> str:
+def _text(text: str, found: Counter[str]) -> Steps:
+    result = yield from _masked(text)
+    found.update(result.found)
+    return result.text
+
+
+def _masked(text: str) -> Generator[None, None, MaskedText]:
+    for done in masking(text):
+        if done is not None:
+            return done
+        yield
+    raise AssertionError("the last step has the text")
+
+
+def _json_text(text: str, found: Counter[str]) -> Steps:
     """JSON that comes as text stays as it is written, unless it has a secret."""
     try:
         value = json.loads(text)
-    except ValueError:
-        return _text(text, "", found)
+    except (ValueError, RecursionError):
+        return (yield from _text(text, found))
     before = found.total()
-    clean = clear(value, "", found)
+    clean = yield from without_secrets(value, "", found)
     return json.dumps(clean, ensure_ascii=False) if found.total() > before else text

@@ -16,17 +16,26 @@ from recollect.storage.database import Transaction
 
 Mode = Literal["off", "warn", "enforce"]
 
+# A long name or metadata is read in parts, which overlap by more than an order is long.
+PART_CHARACTERS, OVERLAP = 2_000, 400
+
 # Of one item; the first few say enough.
 MAX_REASONS = 5
 
 
 def texts_of(source: Source) -> Iterator[str]:
-    """All that a reader of recall is shown of an item."""
+    """All that a reader of recall is shown of an item, in parts that are quickly read."""
     yield from (excerpt.text for excerpt in source.excerpts)
     names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or ""}
-    yield from sorted(name for name in names if name)
+    for text in sorted(name for name in names if name):
+        yield from _parts(text)
     if source.metadata not in (None, "{}"):
-        yield source.metadata or ""
+        yield from _parts(source.metadata or "")
+
+
+def _parts(text: str) -> Iterator[str]:
+    for start in range(0, max(len(text) - OVERLAP, 1), PART_CHARACTERS - OVERLAP):
+        yield text[start : start + PART_CHARACTERS]
 
 
 def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
@@ -51,11 +60,10 @@ class ScreenedPassages(Passages):
         self._held = held
         self._mode = mode
 
-    def suspects(self, message: Said, excerpts: Sequence[Excerpt]) -> bool:
-        """Whether anything speaks against a message that is to be stored."""
+    def suspicions(self, message: Said, excerpts: Sequence[Excerpt]) -> Iterator[object | None]:
+        """What is suspicious about a message that is to be stored, in short steps."""
         new = Source("message", "", tuple(excerpts), datetime.min, role=message.role)
-        told = replace(new, speaker=message.speaker, metadata=message.metadata)
-        return any(found is not None for found in judging(told))
+        return judging(replace(new, speaker=message.speaker, metadata=message.metadata))
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items findable, but for those that are held."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.memory.checkpoints import (
     Checkpoints,
     NewCheckpoint,
@@ -27,7 +27,7 @@ Strategy = Literal["keep_latest", "delete"]
 STRATEGIES: tuple[Strategy, ...] = ("keep_latest", "delete")
 
 
-class CheckpointStore(Masked):
+class CheckpointStore(MasksSecrets):
     """Keeps the state of threads for the framework that runs them."""
 
     def __init__(self, database: Database, checkpoints: Checkpoints) -> None:

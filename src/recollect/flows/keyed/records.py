@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect import checks, origin
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.keyed import operations as ops
@@ -61,7 +61,7 @@ class _Work:
     degraded: str | None = None
 
 
-class RecordStore(Masked):
+class RecordStore(MasksSecrets):
     """Values under keys: read and written by key, and found by what they say."""
 
     def __init__(

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect import checks, origin
 from recollect.errors import Invalid
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.long_term.condense import FEATURE, Condensed, Sentence, shown, verbatim
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.memory_requests import ChatLine, Options, as_text, check_scope
@@ -80,7 +80,7 @@ class AddedFacts:
     """Why no language model read the chat although there is one, or why only keyword search finds a memory for now."""
 
 
-class Facts(Masked):
+class Facts(MasksSecrets):
     """Adds each fact as a memory of its own: a call that was interrupted may be repeated, and adds what is missing."""
 
     def __init__(self, memories: LongTermMemory, llm: Llm | None) -> None:

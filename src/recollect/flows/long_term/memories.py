@@ -11,7 +11,7 @@ from uuid import UUID
 from recollect import checks, tasks, telemetry, trust
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.defence.provenance import Provenance
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
@@ -62,7 +62,7 @@ _NOBODY = Origin("library")
 Result = TypeVar("Result")
 
 
-class LongTermMemory(MemorySearch, Masked):
+class LongTermMemory(MemorySearch, MasksSecrets):
     """Keeps memories of users, agents and sessions, each found by keyword and semantic search."""
 
     def __init__(

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from recollect import checks, origin
 from recollect.flows.chat_ids import refuse_stored_chat
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.short_term.summaries import Summariser
 from recollect.flows.short_term.window_stores import WindowStore
 from recollect.identifiers import uuid7
@@ -87,7 +87,7 @@ class OutlinedWindow:
         return not self.is_whole or bool(to_compact(self.messages, self.max_tokens))
 
 
-class ContextWindow(Masked):
+class ContextWindow(MasksSecrets):
     """Short-term memory, whichever store it lives in."""
 
     def __init__(self, store: WindowStore, summariser: Summariser, defaults: WindowDefaults) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from recollect import checks
 from recollect.errors import Conflict, Invalid
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.stores import FILE, STORE, source_of
 from recollect.flows.stores import rules
@@ -48,7 +48,7 @@ class Edit:
     expected_sha256: str | None = None
 
 
-class Files(Masked):
+class Files(MasksSecrets):
     """Every write locks the store, so that two writers take turns."""
 
     def __init__(self, database: Database, capabilities: Capabilities, passage_writer: PassageWriter) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect import checks, origin
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.defence.masking import Masked, masks
+from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.stores import FILE_ITEM, STORE, STORE_ITEM
@@ -32,7 +32,7 @@ OWNER = "user_id"
 FILES_AT_ONCE = 100
 
 
-class MemoryStores(Masked):
+class MemoryStores(MasksSecrets):
     """Stores without what is in them; see Files."""
 
     def __init__(self, database: Database, capabilities: Capabilities, removal: Removal) -> None:

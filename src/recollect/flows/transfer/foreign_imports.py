@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from recollect import checks
 from recollect.errors import Conflict, Invalid
-from recollect.flows.defence.masking import Masked
+from recollect.flows.defence.masking import MasksSecrets
 from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.kinds.long_term import MEMORY_HISTORY, MEMORY_KIND
 from recollect.flows.transfer.import_lines import BadLine, Line, read
@@ -29,7 +29,7 @@ OBSERVATIONS = "observations"
 WEIGHT = 1.0
 
 
-class Adopting(Masked):
+class Adopting(MasksSecrets):
     """Takes over what others kept. What is there already stays as it is, so it can be run again."""
 
     def __init__(

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
 from recollect import checks, tasks
 from recollect.errors import Conflict, Invalid
-from recollect.flows.defence.masking import Masked
+from recollect.flows.defence.masking import MasksSecrets
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.cognitive import WORKING_ITEM
 from recollect.flows.kinds.conversations import MESSAGE
@@ -93,7 +94,7 @@ class _Run:
             self.refuse(line, f"{name} {_REASONS[outcome]}")
 
 
-class Importing(Masked):
+class Importing(MasksSecrets):
     """Adds what is not there. What is there stays as it is, so an import that was stopped is simply run again."""
 
     def __init__(
@@ -138,7 +139,7 @@ class Importing(Masked):
         # In a thread, since a server may have others to answer while lines are parsed.
         while (found := await tasks.in_thread(next, batches, None)) is not None:
             kind, batch = found
-            if admitted := run.admitted(kind, batch):
+            if admitted := [await self._masked(namespace, kind, line) for line in run.admitted(kind, batch)]:
                 await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
             if progress is not None:
                 progress(sum(line.size for line in batch))
@@ -149,11 +150,6 @@ class Importing(Masked):
         self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[str, ...], Outcome]:
         """Add those of some records that are not there, and make them findable; tells of each."""
-        if self.masking is not None:
-            clean = [await self.masking.record(tx.namespace, kind, record) for record in fields]
-            pairs = zip(texts, fields, clean, strict=True)
-            texts = [text if new is old else json.dumps(new, ensure_ascii=False) for text, old, new in pairs]
-            fields = clean
         outcomes = await self._records.restore(tx, kind.record, texts)
         added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
         owners: SessionOwners = {}
@@ -191,6 +187,14 @@ class Importing(Masked):
         added = [record for record in fields if outcomes[kind.record.named(record)] is Outcome.ADDED]
         imported = [] if kind.feed is None else kind.feed.imported(added)
         await self._changes.record(tx, [*others, *imported])
+
+    async def _masked(self, namespace: str, kind: Kind, line: Line) -> Line:
+        if self.masking is None:
+            return line
+        clean = await self.masking.record(namespace, kind, line.fields)
+        if clean is line.fields:
+            return line
+        return replace(line, text=json.dumps(clean, ensure_ascii=False), fields=clean)
 
     async def _store(self, run: _Run, kind: Kind, batch: Sequence[Line]) -> None:
         if len({kind.record.named(line.fields) for line in batch}) < len(batch):

@@ -44,13 +44,17 @@ def _is_assigned(text: str) -> bool:
     return _looks_random(text) or (len(text) >= LONGEST_WORD and text.replace("-", "").isalpha())
 
 
+# No form matches more than this, with what it looks at before and behind.
+MAX_CHARACTERS: Final = 25_000
+
 # In letters, with hyphens; longer ones that follow `password:` are passwords.
 LONGEST_WORD: Final = 24
 
 KINDS: Final = (
     _kind(
         "private key",
-        r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}"
+        # The body may have headers such as `DEK-Info: AES-256-CBC`.
+        r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----)){0,20000}"
         r"(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
         signs="PRIVATE",
     ),
@@ -93,7 +97,7 @@ KINDS: Final = (
     _kind("Telegram token", _NUMBER_BEFORE + r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}" + _AFTER, signs=":AA"),
     _kind(
         "JSON web token",
-        _BEFORE + r"eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,2000}",
+        _BEFORE + r"eyJ[A-Za-z0-9_-]{10,400}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,2000}",
         signs="eyJ",
     ),
     _kind("password in a URL", r"(?<=://)[^\s:/@\[\]]{0,100}:(?P<secret>[^\s/]{1,200})@(?=[A-Za-z0-9\[])", signs="://"),

@@ -2,38 +2,70 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from recollect.language.masking.kinds import FORMS, KINDS, Kind
+from recollect.language.masking.kinds import FORMS, KINDS, MAX_CHARACTERS, Kind
+
+# A long text is searched a part at a time, between which others may run.
+PART_CHARACTERS = 20_000
 
 # Every number that is looked for has two digits in a row.
 _NUMBER = re.compile(r"[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedText:
     """A text that may be stored, and how many secrets of each kind it had."""
 
     text: str
     found: Counter[str]
 
 
-def masked(text: str) -> Masked:
+def masked(text: str) -> MaskedText:
     """The text with the name of its kind in the place of every secret, as in [masked: card number]."""
+    *_, done = masking(text)
+    assert done is not None
+    return done
+
+
+def masking(text: str) -> Iterator[MaskedText | None]:
+    """The same in short steps, of which the last one yields it."""
     found: Counter[str] = Counter()
     has_number = _NUMBER.search(text) is not None
     for kind in KINDS:
         if not (any(sign in text for sign in kind.signs) if kind.signs else has_number):
             continue
-        text = FORMS[kind.name].sub(partial(_written_over, kind, found), text)
-    return Masked(text, found)
+        pieces: list[str] = []
+        end = 0
+        for place in _places(kind, text):
+            if place is not None:
+                start, behind = place
+                pieces += text[end:start], f"[masked: {kind.name}]"
+                end = behind
+                found[kind.name] += 1
+            yield None
+        if pieces:
+            text = "".join([*pieces, text[end:]])
+    yield MaskedText(text, found)
 
 
-def _written_over(kind: Kind, found: Counter[str], match: re.Match[str]) -> str:
-    group = "secret" if "secret" in match.re.groupindex else 0
-    if kind.proof is not None and not kind.proof(match[group]):
-        return match[0]
-    found[kind.name] += 1
-    start, end = match.start(group) - match.start(), match.end(group) - match.start()
-    return f"{match[0][:start]}[masked: {kind.name}]{match[0][end:]}"
+def _places(kind: Kind, text: str) -> Iterator[tuple[int, int] | None]:
+    """Where a text has secrets of a kind; None after each part of the text."""
+    group = "secret" if "secret" in FORMS[kind.name].groupindex else 0
+    for match in _matches(FORMS[kind.name], text):
+        if match is None:
+            yield None
+        elif kind.proof is None or kind.proof(match[group]):
+            yield match.span(group)
+
+
+def _matches(form: re.Pattern[str], text: str) -> Iterator[re.Match[str] | None]:
+    """What `finditer` finds, a part of the text at a time; None after each."""
+    at = 0
+    for end in range(PART_CHARACTERS, len(text) + PART_CHARACTERS, PART_CHARACTERS):
+        while (match := form.search(text, at, end + MAX_CHARACTERS)) is not None and match.start() < end:
+            yield match
+            at = match.end()
+        at = max(at, end)
+        yield None

@@ -205,9 +205,9 @@ def _parts(namespace: str, sources: Iterable[Source]) -> Iterator[_Part]:
 class Passages:
     """Writes and removes passages, and hands the indexer its work."""
 
-    def suspects(self, message: Said, excerpts: Sequence[Excerpt]) -> bool:
-        """Whether anything speaks against a message that is to be stored: nothing does where nobody looks."""
-        return False
+    def suspicions(self, message: Said, excerpts: Sequence[Excerpt]) -> Iterator[object | None]:
+        """What is suspicious about a message that is to be stored, in short steps; nothing where nobody looks."""
+        return iter(())
 
     async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
         """Those of some items that may be shown: all of them where nobody looks."""

@@ -24,7 +24,7 @@ from recollect.doors.rest.edge.pages import Pages
 from recollect.doors.rest.edge.tokens import Tokens
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
-from recollect.flows.defence.masking import described, telling
+from recollect.flows.defence.masking import counting_masked, described
 from recollect.identifiers import uuid7
 from recollect.memory.accounts.access import Credential
 from recollect.origin import Limits, Reach, Role, acting
@@ -167,7 +167,7 @@ class Gate:
                 request.scope = {**scope, "method": "GET"}
             spender = None if admitted.key is None else await self._engine.quotas.admit(admitted.key)
             async with self._turn(admitted):
-                with admitted.acting(request.door, spender), telling() as request.masked:
+                with admitted.acting(request.door, spender), counting_masked() as request.masked:
                     await self._app(request.scope, body, request.answering(send))
         except HTTPException as refusal:
             answer = self._refusal(scope, refusal)

@@ -7,7 +7,7 @@ from typing import Any
 from recollect import checks, tasks
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.defence.masking import Masked, Masking
+from recollect.flows.defence.masking import Masking, MasksSecrets
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.remember import ANONYMOUS
 from recollect.flows.transfer.foreign.fact_writer import FactWriter
@@ -27,7 +27,7 @@ ImportProgress = Callable[[int, Report], None]
 """Hears how many bytes were read since it was last told, and what came of the import so far."""
 
 
-class ForeignFiles(Masked):
+class ForeignFiles(MasksSecrets):
     """Takes over what other programs exported. It can be run again: what is there already is not stored twice."""
 
     def __init__(
@@ -157,6 +157,8 @@ class _Run:
                     yield piece
 
     async def _store(self, batch: Sequence[Item]) -> None:
+        if self._masking is not None:
+            batch = [await self._masking.of(self._report.namespace, item) for item in batch]
         await each_alone_if_not_together(
             batch, self._store_together, lambda item, problem: self._report.refuse(item.place, problem)
         )
@@ -164,8 +166,6 @@ class _Run:
 
     async def _store_together(self, batch: Sequence[Item]) -> None:
         """Store items of one kind, all or none."""
-        if self._masking is not None:
-            batch = [await self._masking.of(self._report.namespace, item) for item in batch]
         stored: Stored = await self._writers[type(batch[0])].store(batch)
         self._report.added.update(stored.added)
         self._report.known.update(stored.known)
