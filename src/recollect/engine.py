@@ -119,6 +119,7 @@ class Engine:
             self.activity,
             settings.defence,
             masking=settings.masking,
+            audit=settings.audit,
         )
         self.conversations = Conversations(database, capabilities.sessions, capabilities.log, self.remember)
         self.transcripts = Transcripts(database, capabilities.log, capabilities.windows, capabilities.held)

@@ -230,7 +230,7 @@ def refusal_of_key(role: Role, held: Role) -> str:
     """What is said to a key that lacks a role."""
     if held == "read":
         return f"This key may only read: use a key with role {role}"
-    return "This key may add and change, but not delete for good or manage keys: use a key with role admin"
+    return "This key may add and change, but not delete for good, manage keys or review: use a key with role admin"
 
 
 def refusal_of_client(role: Role, key_role: Role) -> str:

@@ -105,6 +105,15 @@ async def test_rest_the_gateway_mcp_and_the_console_have_a_line_for_each_request
     assert not any(word in json.dumps(lines) for word in ("cellar", "Nougat", "caramel", "Where is"))
 
 
+async def test_a_crash_has_a_line(engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = await engine.access.create_key(namespace, "kitchen")
+    monkeypatch.delattr(engine, "lineage")
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
+        answer = await http.get("/lineage/x", headers={"Authorization": f"Bearer {key.secret}"})
+        assert answer.status_code == 500
+        assert await told(engine, namespace) == [("rest", "GET /lineage/{name}", "kitchen", "failed", {})]
+
+
 async def test_the_library_and_its_synchronous_and_in_process_forms_have_lines(
     settings: Settings, namespace: str
 ) -> None:

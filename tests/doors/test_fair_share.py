@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from recollect.doors.rest.edge import fair_share
 from recollect.doors.rest.edge.fair_share import SHARED, FairShare
 from recollect.engine import Engine
 from tests.rest_servers import listening
@@ -33,13 +34,21 @@ class Work:
     async def _request(self, caller: str, end: asyncio.Event) -> None:
         async with self._share.turn(caller):
             self.at_work.append(caller)
-            await end.wait()
-            self.at_work.remove(caller)
+            try:
+                await end.wait()
+            finally:
+                self.at_work.remove(caller)
 
     async def settled(self) -> None:
         """Whatever can begin has begun."""
         for _ in range(5):
             await asyncio.sleep(0)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request counts for so short a time that a test can wait until it no longer does."""
+    monkeypatch.setattr(fair_share, "COUNTED_SECONDS", 0.01)
 
 
 async def test_a_caller_alone_has_all_of_the_server() -> None:
@@ -76,6 +85,29 @@ async def test_who_gives_up_while_waiting_takes_nobodys_place() -> None:
     assert work.at_work == []
     async with work.requests("greedy", 2):
         assert work.at_work.count("greedy") == 2
+
+
+@pytest.mark.usefixtures("brief")
+async def test_a_request_that_takes_long_keeps_none_of_its_caller_waiting() -> None:
+    work = Work(FairShare())
+    async with work.requests("polite", 1), work.requests("slow", SHARED):
+        while work.at_work.count("slow") < SHARED:
+            await asyncio.sleep(0)
+    assert work.at_work == []
+
+
+async def test_who_gives_up_as_a_place_becomes_free_is_only_cancelled() -> None:
+    work = Work(FairShare())
+    async with (
+        work.requests("polite", 1),
+        work.requests("greedy", SHARED // 2) as at_work,
+        work.requests("greedy", 1) as waiting,
+    ):
+        both = [at_work[0], waiting[0]]
+        for request in both:
+            request.cancel()
+        outcomes = await asyncio.gather(*both, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 2
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)

@@ -34,6 +34,8 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
     credential = await engine.access.credential(secret)
     assert credential is not None
     assert credential.namespace == namespace
+    assert created.stderr.startswith(f"Key {credential.key_id} of namespace {namespace}, role admin.\n")
+    assert "From now on, HTTP requests to this namespace need a key." in created.stderr
 
     listed = await in_thread(run, "keys", "list")
     assert listed.returncode == 0
@@ -101,6 +103,8 @@ async def test_a_key_has_a_role_and_an_end_and_can_be_rotated(engine: Engine, na
     assert f"{new_id}  " in (shown := (await in_thread(run, "keys", "list")).stdout.splitlines()[-1])
     assert shown.endswith("(only user anna and agent coder)")
     dated = await in_thread(run, "keys", "create", "--role", "write", "--expires", "2999-01-31")
+    assert "No key of this namespace may delete for good" in dated.stderr
+    assert "From now on" not in dated.stderr
     assert "It expires on 2999-01-31 at 00:00 UTC." in dated.stderr
 
 
@@ -121,7 +125,7 @@ def test_terms_that_no_key_can_have_are_a_sentence(settings: Settings, wrong: tu
 
 
 def test_a_time_that_cannot_be_read_is_told_the_forms(settings: Settings) -> None:
-    assert "or a time from now such as 12h, 30d or 2w" in run("keys", "create", "--expires", "1m").stderr
+    assert "a time from now looks like 12h, 30d or 2w" in run("keys", "create", "--expires", "1m").stderr
 
 
 async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(engine: Engine, namespace: str) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Any, Self
@@ -96,6 +96,16 @@ async def streamed(
                 yield encode(page) or HEARTBEAT
                 if time.monotonic() >= ends:
                     break
+
+
+async def while_admitted(
+    events: AsyncIterator[str], is_still_admitted: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[str]:
+    """Events as long as the reader's key works; then the client comes again, and is refused."""
+    async for each in events:
+        if not await is_still_admitted():
+            return
+        yield each
 
 
 def event(number: int, data: str) -> str:

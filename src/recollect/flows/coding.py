@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Self
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.errors import Conflict, Invalid
 from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.long_term.pinned import PinnedMemories
@@ -157,6 +157,7 @@ class CodingMemory:
 
     async def at_start(self, namespace: str, place: Place) -> Context:
         """What the user has pinned, the user's newest memories, and what was said last in this project."""
+        origin.narrowed(place.user_id, place.agent)
         whose = MemoryScope(user_id=place.user_id)
         pinned = (await self._pinned.of(namespace, whose)).memories
         newest = (await self._memories.newest(namespace, whose, _RECENT_MEMORIES)).memories
@@ -167,6 +168,7 @@ class CodingMemory:
 
     async def for_prompt(self, namespace: str, place: Place, prompt: str, shown: Collection[str] = ()) -> Context:
         """What bears on a prompt, unless it was shown in this session already."""
+        origin.narrowed(place.user_id, place.agent)
         checks.storable(prompt, "prompt")
         checks.between(len(shown), 0, MAX_SHOWN, "the number of ids in shown")
         question = fences.without_fenced(prompt)[:_QUESTION_CHARACTERS]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect.flows.accounts.activity import Activity, Period
+from recollect.flows.accounts.audit import Level
 from recollect.flows.accounts.spending import Spending
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.defence.screening import Mode
@@ -60,10 +61,11 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the memory is defended, and what came of it: items that wait by state, and masked secrets by kind."""
+    """How this process is set to defend and audit the memory, items that wait by state, and masked secrets by kind."""
 
     defence: Mode
     masking: bool
+    audit: Level
     waiting: dict[str, int]
     masked: dict[str, int]
 
@@ -101,6 +103,7 @@ class Status:
         defence: Mode,
         *,
         masking: bool,
+        audit: Level,
     ) -> None:
         self._database = database
         self._capabilities = capabilities
@@ -109,6 +112,7 @@ class Status:
         self._activity = activity
         self._defence = defence
         self._masking = masking
+        self._audit = audit
 
     async def report(self, namespace: str, counted: int | None = None) -> Report:
         """Everything at once; a reader in a hurry has less counted, and more estimated."""
@@ -140,7 +144,7 @@ class Status:
         async with self._database.reading(namespace) as db:
             waiting = await self._capabilities.held.count(db)
             masked = await self._capabilities.held.masked(db)
-        return Standing(self._defence, self._masking, waiting, masked)
+        return Standing(self._defence, self._masking, self._audit, waiting, masked)
 
     async def _counts(self, namespace: str, counted_rows: int | None) -> tuple[Counts, dict[str, Size], Backlog]:
         """What there is of each kind of memory and of the index, its part of the tables, and what waits."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from starlette.applications import Starlette
 
 from recollect.doors.console import cookies
 from recollect.engine import Engine
@@ -63,7 +64,7 @@ async def test_the_cookie_holds_no_key_and_is_out_of_reach(browser: Browser, sec
     assert secret.rpartition("_")[2] not in cookie
 
 
-async def test_behind_tls_the_cookie_is_sent_over_tls_only(browser: Browser, secret: str) -> None:
+async def test_behind_tls_the_cookie_is_sent_over_tls_only(browser: Browser, secret: str, engine: Engine) -> None:
     page = await browser.open("/console/sign-in")
     assert "Secure" not in page.headers["set-cookie"]
     # What uvicorn makes of X-Forwarded-Proto of a trusted proxy.
@@ -71,9 +72,42 @@ async def test_behind_tls_the_cookie_is_sent_over_tls_only(browser: Browser, sec
     from starlette.responses import Response
 
     response = Response()
-    scope = {"type": "http", "scheme": "https", "path": "/console", "headers": [], "server": ("a", 443)}
+    app = Starlette()
+    app.state.engine = engine
+    scope = {"type": "http", "scheme": "https", "path": "/console", "headers": [], "server": ("a", 443), "app": app}
     cookies.keep(response, Request(scope | {"query_string": b""}), "token")
     assert "Secure" in response.headers["set-cookie"]
+
+
+async def test_a_form_that_another_site_sends_is_refused(browser: Browser, secret: str) -> None:
+    """Another server on this host, or on a neighbouring name, could set our cookie."""
+    await browser.sign_in(secret)
+    token = token_of(await browser.text("/console/forget"))
+    host = browser.http.base_url.netloc.decode()
+    form = {"csrf": token}
+    for headers, status in (
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://localhost:1"}, 403),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": f"http://{host}"}, 303),
+    ):
+        answer = await browser.http.post("/console/sign-out", data=form, headers=headers)
+        assert answer.status_code == status, headers
+
+
+async def test_a_sign_in_that_has_ended_does_not_fall_into_an_open_namespace(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    key = await engine.access.create_key(namespace)
+    await browser.sign_in(key.secret)
+    token = token_of(await browser.text("/console/forget"))
+    await engine.access.revoke(namespace, key.id)
+    sent = await browser.http.post("/console/sign-out", data={"csrf": token})
+    assert (sent.status_code, "no longer signed in" in sent.text) == (401, True)
+    asked = await browser.open("/console")
+    assert asked.headers["location"] == "/console/sign-in?next=%2Fconsole"
+    assert "You are no longer signed in" in await browser.text("/console/sign-in")
+    assert cookies.NAME not in browser.http.cookies
 
 
 async def test_nobody_is_sent_to_another_site_after_signing_in(browser: Browser, secret: str) -> None:

@@ -43,7 +43,9 @@ def _quota_options(command: Callable[..., None]) -> Callable[..., None]:
     help="`read` reads, `write` also adds and changes, `admin` also deletes for good and manages keys.",
 )
 @click.option(
-    "--expires", metavar="WHEN", help="When the key stops working: a time from now such as 30d, or a date.  [never]"
+    "--expires",
+    metavar="WHEN",
+    help="When the key stops working: a time from now such as 30d, or a date, which begins at 00:00 UTC.  [never]",
 )
 @click.option("--user", metavar="ID", help="Limit the key to the memory of this user.")
 @click.option("--agent", metavar="ID", help="Limit the key to the memory of this agent.")
@@ -87,10 +89,14 @@ def list_keys(namespace: str | None) -> None:
 @_NAMESPACE
 @click.argument("key_id")
 @click.option(
-    "--overlap", metavar="TIME", default="24h", show_default=True, help="How long the old key works yet, such as 12h."
+    "--overlap",
+    metavar="TIME",
+    default="24h",
+    show_default=True,
+    help="How long the old key keeps working, such as 12h.",
 )
 def rotate_key(namespace: str | None, key_id: str, overlap: str) -> None:
-    """Print another key with the label, role, limits and quota of KEY_ID, which expires after a while."""
+    """Create a key with the label, role, limits, grants and quota of KEY_ID, which stops working after --overlap."""
     from recollect.doors.cli.operating import keys
 
     keys.rotate(namespace, key_id, overlap)

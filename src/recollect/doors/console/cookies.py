@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import secrets
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -47,9 +48,26 @@ def csrf_of(token: str) -> str:
 
 
 def is_ours(request: Request, given: str, name: str = NAME) -> bool:
-    """Whether a form comes from a page that this browser was given."""
+    """Whether a form comes from a page of ours that this browser was given.
+
+    The token alone does not tell: another server on the same host, or on a neighbouring name, can set our cookie.
+    """
     token = token_in(request.headers, name)
-    return token is not None and hmac.compare_digest(csrf_of(token).encode(), given.encode(errors="replace"))
+    if token is None or not is_same_origin(request):
+        return False
+    return hmac.compare_digest(csrf_of(token).encode(), given.encode(errors="replace"))
+
+
+def is_same_origin(request: Request) -> bool:
+    """Whether a page of this very server sends a form, as the browser tells. What tells nothing is no browser."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    if origin is None:
+        return True
+    public = request.app.state.engine.settings.public_url
+    return origin == public or urlsplit(origin).netloc == request.headers.get("host")
 
 
 def keep(response: Response, request: Request, token: str, name: str = NAME, path: str = "/console") -> None:
@@ -59,14 +77,20 @@ def keep(response: Response, request: Request, token: str, name: str = NAME, pat
         token,
         max_age=BROWSER_SECONDS,
         path=path,
-        secure=request.url.scheme == "https",
+        secure=is_behind_tls(request),
         httponly=True,
         samesite="strict",
     )
 
 
+def is_behind_tls(request: Request) -> bool:
+    """Whether the browser came over TLS: the proxy says so, or it came to the public address."""
+    public = request.app.state.engine.settings.public_url
+    if public is not None and public.startswith("https:") and request.headers.get("host") == urlsplit(public).netloc:
+        return True
+    return request.url.scheme == "https"
+
+
 def drop(response: Response, request: Request) -> None:
     """Let the browser forget its token."""
-    response.delete_cookie(
-        NAME, path="/console", secure=request.url.scheme == "https", httponly=True, samesite="strict"
-    )
+    response.delete_cookie(NAME, path="/console", secure=is_behind_tls(request), httponly=True, samesite="strict")

@@ -10,6 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect import forks, tasks
 from recollect.doors.console import cookies
 from recollect.engine import Engine
+from recollect.errors import AccessDenied
+from recollect.flows.accounts.access import BROWSER_PREFIX
 from recollect.memory.accounts.access import Credential
 
 PATH = "/console"
@@ -60,9 +62,12 @@ class Console:
         return MAX_UPLOAD_BYTES if path == IMPORT else MAX_CONSENT_BYTES if path == AUTHORIZE else None
 
     async def credential(self, headers: Headers) -> Credential | None:
-        """Whom the cookie of a request belongs to."""
+        """Whom the cookie of a request belongs to. One that has ended is refused, even by an open namespace."""
         token = cookies.token_in(headers)
-        return None if token is None else await self._engine.access.browser(token)
+        known = None if token is None else await self._engine.access.browser(token)
+        if known is None and token is not None and token.startswith(BROWSER_PREFIX):
+            raise AccessDenied("You are no longer signed in: sign in, then open the page again and repeat")
+        return known
 
     def problem(self, scope: Scope, status: int, sentence: str) -> Response:
         """A refusal as a page; whoever is not signed in is asked to."""

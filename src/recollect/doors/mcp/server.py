@@ -35,7 +35,7 @@ from recollect.doors.mcp.stdio import AnsweredLines
 from recollect.doors.mcp.subscriptions import Subscriptions
 from recollect.doors.mcp.tool import bound
 from recollect.engine import Engine
-from recollect.errors import Invalid
+from recollect.errors import Invalid, NotFound
 
 # Of one message: more than any tool takes, and the SDK decodes them in some ten milliseconds.
 MAX_VALUES = 100_000
@@ -109,8 +109,8 @@ class RecollectServer(MCPServer[Any]):
                 return [await memory.read(self._caller(context.request_context.request), str(uri), query)]
         if address.startswith(resources.SCHEME):
             known = ", ".join(memory.uri for memory in self._memories)
-            missing = errors.Refusal(errors.NOT_FOUND, f"Unknown resource {address}: available resources are {known}")
-            raise resources.refused(str(uri), address, missing)
+            missing = NotFound(f"Unknown resource {address}: available resources are {known}")
+            raise resources.refused(str(uri), address, errors.refusal(missing)) from missing
         return await super().read_resource(uri, context)
 
     async def run_stdio_async(self) -> None:

@@ -26,6 +26,10 @@ MAX_CACHED = 10_000
 # How long a browser stays signed in to the console.
 BROWSER_SECONDS = 12 * 3600
 
+# Begins the token of a browser that signed in. Once that has ended, the browser is not let into an open namespace
+# instead: its pages and forms would act on another memory.
+BROWSER_PREFIX = "in."
+
 MAX_OVERLAP_SECONDS = 365 * 86_400.0
 
 # One sentence for every reason: it must not tell which part was wrong.
@@ -68,6 +72,7 @@ class Access:
         self._credentials = TtlCache[bytes, Credential]()
         self._browsers = TtlCache[bytes, Credential]()
         self._open = TtlCache[str, bool]()
+        self._working = TtlCache[tuple[str, str], bool]()
         self.uses = KeyUses(database, keys)
 
     async def close(self) -> None:
@@ -181,7 +186,7 @@ class Access:
         key = await self.credential(secret)
         if key is None or key.user_id is not None:
             return None
-        token = secrets.token_urlsafe(32)
+        token = BROWSER_PREFIX + secrets.token_urlsafe(32)
         with origin.own_work():
             async with self._database.transaction(key.namespace) as tx:
                 await self._keys.add_browser(tx, secrets.token_hex(8), digest(token), key, BROWSER_SECONDS)
@@ -226,6 +231,26 @@ class Access:
             self._open.put(namespace, known)
         return known
 
+    async def is_still_admitted(self, namespace: str, key_id: str | None) -> bool:
+        """Whether somebody who came in with a key, or into an open namespace, would be let in again; for streams."""
+        if key_id is None:
+            return await self.is_open(namespace)
+        known = self._working.get((namespace, key_id))
+        if known is None:
+            with origin.own_work():
+                async with self._database.reading(namespace) as db:
+                    known = await self._keys.working(db, key_id) is not None
+            self._working.put((namespace, key_id), known)
+        return known
+
+    async def has_admin(self, namespace: str) -> bool:
+        """Whether a key works that may do everything in the whole namespace."""
+        keys = await self.keys(namespace)
+        return any(
+            key.state == "valid" and key.role == "admin" and key.user_id is key.only_user is key.only_agent is None
+            for key in keys
+        )
+
     async def has_keys(self) -> bool:
         """Whether anybody could be let in by a key."""
         return await self._keys.guard_anything(self._database)
@@ -263,6 +288,7 @@ class Access:
         self._credentials.clear()
         self._browsers.clear()
         self._open.clear()
+        self._working.clear()
 
 
 class TtlCache(Generic[K, V]):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from recollect import checks, trust
+from recollect import checks, origin, trust
 from recollect.errors import Conflict
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
@@ -126,6 +126,9 @@ class MemoryWriter:
         replaced: Sequence[Replaced] = (),
     ) -> tuple[StoredMemory, list[UUID]]:
         """Change a locked memory to `new`, and supersede what it replaces and the memory that has its key."""
+        if new.expires_at is not None and (memory.expires_at is None or new.expires_at < memory.expires_at):
+            # It erases what somebody has stored, only later.
+            origin.require("admin")
         old = await self._replaceable(tx, replaced)
         if new.key is not None and (holder := await self._memories.in_slot(tx, memory.scope, new.key)):
             old.setdefault(holder.id, (holder, {"because": "key"}))

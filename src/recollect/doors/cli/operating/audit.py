@@ -12,6 +12,7 @@ from recollect.doors.cli.one_command import chosen_namespace, command, opened_en
 from recollect.doors.cli.printing import Styled, echo, one_line, print_json
 from recollect.doors.recalls import moment
 from recollect.errors import Invalid
+from recollect.flows.accounts.audit_trail import Verified
 from recollect.memory.accounts.audit import AuditFilter
 from recollect.origin import USE
 
@@ -75,6 +76,8 @@ async def verify(namespace: str | None, against: Path | None) -> None:
                     bar.update(done - bar.pos)
 
                 verdict = await engine.audit_trail.verify(where, file, progress)
+            # Before this command's own line is stored: a log that was altered may not take it.
+            _tell(verdict, where, against, is_on=engine.audit.is_on)
     except UnicodeDecodeError as problem:
         raise Invalid(
             f"{against} is not an export of the audit log: make one with `recollect audit export`"
@@ -83,15 +86,20 @@ async def verify(namespace: str | None, against: Path | None) -> None:
         if file is not None:
             file.close()
     if verdict.fault is not None:
-        echo(f"The audit log of namespace {where} was altered. First wrong line: {verdict.number}.")
-        echo(f"{verdict.fault}.")
         sys.exit(1)
+
+
+def _tell(verdict: Verified, namespace: str, against: Path | None, *, is_on: bool) -> None:
+    if verdict.fault is not None:
+        echo(f"The audit log of namespace {namespace} was altered. First wrong line: {verdict.number}.")
+        echo(f"{verdict.fault}.")
+        return
     last = verdict.head.last
-    echo(f"Verified {verdict.lines:,} line(s) of namespace {where}: the log is intact.")
+    echo(f"Verified {verdict.lines:,} line(s) of namespace {namespace}: the log is intact.")
     echo(f"Last line: {last.number}. Hash: {last.hash.hex()}.")
     if against is not None:
         echo(f"Every line of {against} that was not pruned is unchanged.")
-    if not engine.audit.is_on:
+    if not is_on:
         echo(OFF, err=True)
 
 

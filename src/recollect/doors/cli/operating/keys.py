@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect import checks
 from recollect.doors.cli.durations import UNITS, seconds
-from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine, with_engine
+from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine
 from recollect.doors.cli.printing import echo, one_line
 from recollect.doors.recalls import moment
 from recollect.errors import Invalid
@@ -22,7 +22,8 @@ SHOWN = 20
 MAX_DIGITS = 20
 
 
-def create(
+@command
+async def create(
     namespace: str | None,
     label: str | None,
     role: Role,
@@ -32,13 +33,18 @@ def create(
 ) -> None:
     """Print a new key on standard output, and how to use it on standard error."""
     until = None if expires is None else expiry(expires)
-    key = with_engine(
-        lambda engine: engine.access.create_key(
-            chosen_namespace(engine, namespace), label, role, until, limits, Quota(**quota)
-        )
-    )
+    async with opened_engine() as engine:
+        name = chosen_namespace(engine, namespace)
+        was_open = await engine.access.is_open(name)
+        key = await engine.access.create_key(name, label, role, until, limits, Quota(**quota))
+        has_admin = await engine.access.has_admin(name)
+    only = f", only {limits}" if str(limits) else ""
+    echo(one_line(f"Key {key.id} of namespace {name}, role {role}{only}."), err=True)
     show_secret(key)
-    echo("From now on, HTTP requests to this namespace need a key.", err=True)
+    if was_open:
+        echo("From now on, HTTP requests to this namespace need a key.", err=True)
+    if not has_admin:
+        echo("No key of this namespace may delete for good or manage keys: `--role admin` creates one.", err=True)
     echo(key.secret)
 
 
@@ -61,9 +67,10 @@ def expiry(text: str) -> datetime | None:
     """A moment, given as a time from now or as a date."""
     if not text.strip().lower().endswith(tuple(UNITS)):
         try:
-            return moment(text, "--expires")
+            return checks.optional_future(moment(text, "--expires"), "--expires")
         except Invalid as problem:
-            raise Invalid(f"{problem}; or a time from now such as 12h, 30d or 2w") from problem
+            hint = "A date begins at 00:00 UTC; a time from now looks like 12h, 30d or 2w."
+            raise Invalid(f"{problem}. {hint}") from problem
     try:
         return datetime.now(UTC) + timedelta(seconds=seconds(text, "--expires"))
     except OverflowError as problem:

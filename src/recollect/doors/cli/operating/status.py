@@ -15,6 +15,9 @@ from recollect.settings import Settings
 from recollect.storage import migrate
 from recollect.storage.opening import connected
 
+# Each process has its own settings; those of a running server may differ.
+HERE = "for this command"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Found:
@@ -102,9 +105,10 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "LLM budget", f"{llm.spent_today:,} of {llm.daily_tokens:,} tokens today (UTC){features}"
     standing = report.defence
     waits = ", ".join(f"{count:,} {state}" for state, count in sorted(standing.waiting.items())) or "nothing waits"
-    yield "defence", f"{standing.defence}, {waits}"
+    yield "defence", f"{standing.defence} {HERE}, {waits}"
     written_over = "".join(f", {kind} {count:,}" for kind, count in standing.masked.items())
-    yield "masking", f"{'on' if standing.masking else 'off'}{written_over}"
+    yield "masking", f"{'on' if standing.masking else 'off'} {HERE}{written_over}"
+    yield "audit", f"{standing.audit} {HERE}"
     yield "keys", f"{_count(report.keys)} of the namespace, {_count(report.users)} of gateway users"
 
 

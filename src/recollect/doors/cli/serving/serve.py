@@ -129,7 +129,10 @@ class _AnnouncingServer(uvicorn.Server):
 def _announce(listener: socket.socket, settings: Settings) -> None:
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    echo(f"Recollect is listening on {url}\nTry it:  curl {url}/health\nAPI:     {url}/docs")
+    echo(f"Recollect is listening on {url}")
+    if host in ANY_ADDRESS:
+        url = f"http://127.0.0.1:{port}"
+    echo(f"Try it:  curl {url}/health\nAPI:     {url}/docs")
     echo(f"MCP:     {url}{PATH}, for MCP clients")
     if settings.console:
         echo(f"Console: {url}{console_door.PATH}, for your browser")
@@ -162,6 +165,9 @@ _CUT_STREAM = "ASGI callable returned without completing response"
 # How soon a busy thread yields to the event loop. Python's five milliseconds are too long for a request that waits
 # for the loop a dozen times.
 SWITCH_SECONDS = 0.001
+
+# They stand for all addresses of this machine, and no client can connect to them.
+ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - to be told apart, not to listen on
 
 # Clients that connect at the same time wait here instead of being refused.
 BACKLOG = 2048

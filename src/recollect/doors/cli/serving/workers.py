@@ -15,8 +15,11 @@ from typing import Any
 
 from recollect.errors import Misconfigured
 
-# A worker that dies sooner than this would only die again.
+# A worker that dies sooner than this at the first start would only die again.
 SHORTEST_LIFE_SECONDS = 5.0
+
+# Later the cause may pass, such as too little memory: it is tried again after a pause.
+PAUSE_SECONDS = 1.0
 
 log = logging.getLogger("recollect.workers")
 
@@ -42,6 +45,7 @@ class _Supervisor:
         self._serving = _spawning.Semaphore(0)
         self._workers: dict[SpawnProcess, float] = {}
         self._stopped_by: int | None = None
+        self._all_have_served = False
 
     def start(self) -> None:
         for _ in range(self._count):
@@ -61,6 +65,7 @@ class _Supervisor:
                 serving += 1
             elif self._stopped_by is not None or not all(worker.is_alive() for worker in self._workers):
                 return False
+        self._all_have_served = True
         return True
 
     def watch(self) -> None:
@@ -71,11 +76,15 @@ class _Supervisor:
                 began = self._workers.pop(worker)
                 if self._stopped_by is not None:
                     continue
-                if time.monotonic() - began < SHORTEST_LIFE_SECONDS:
+                died_young = time.monotonic() - began < SHORTEST_LIFE_SECONDS
+                if died_young and not self._all_have_served:
                     self.stop(signal.SIGTERM, None)
                     raise Misconfigured(f"A server process exited at start-up with code {worker.exitcode}: see its log")
                 log.error("a server process exited and is being restarted", extra={"exit_code": worker.exitcode})
-                self._begin()
+                if died_young:
+                    time.sleep(PAUSE_SECONDS)
+                if self._stopped_by is None:
+                    self._begin()
         if self._stopped_by == signal.SIGINT:
             sys.exit(128 + signal.SIGINT)
 

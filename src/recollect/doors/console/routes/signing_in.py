@@ -8,13 +8,14 @@ from starlette.routing import Route
 from recollect.doors.console import cookies, problems, rendering
 from recollect.doors.console.visit import Visit, post
 from recollect.errors import RecollectError
+from recollect.flows.accounts.access import BROWSER_PREFIX
 
 PAGE = "/console/sign-in"
 
 
 async def ask(request: Request) -> Response:
     """The form for a key."""
-    return _form(request, request.query_params.get("next", ""))
+    return await _form(request, request.query_params.get("next", ""))
 
 
 async def sign_in(request: Request) -> Response:
@@ -35,7 +36,7 @@ async def _signed_in(request: Request, key: str, to: str, token: str) -> Respons
         return problems.refused(request.scope, 403, problems.NOT_OURS)
     signed_in = await request.app.state.engine.access.sign_in(key.strip())
     if signed_in is None:
-        return _form(request, to, wrong=True)
+        return await _form(request, to, wrong=True)
     known = await request.app.state.engine.access.browser(signed_in)
     if known is not None:
         # For the log and the audit.
@@ -58,12 +59,23 @@ async def sign_out(visit: Visit) -> Response:
     return response
 
 
-def _form(request: Request, to: str, wrong: bool = False) -> Response:
+async def _form(request: Request, to: str, wrong: bool = False) -> Response:
     token = cookies.new_token()
-    values = {"csrf": cookies.csrf_of(token), "next": to if _is_local(to) else "", "wrong": wrong}
+    ended = not wrong and await _has_ended(request)
+    values = {"csrf": cookies.csrf_of(token), "next": to if _is_local(to) else "", "wrong": wrong, "ended": ended}
     response = rendering.page(request, "sign_in.html", 401 if wrong else 200, **values)
     cookies.keep(response, request, token, cookies.BEFORE)
+    if ended:
+        cookies.drop(response, request)
     return response
+
+
+async def _has_ended(request: Request) -> bool:
+    """Whether the browser still brings what no longer stands for a key."""
+    known = cookies.token_in(request.headers)
+    if known is None or not known.startswith(BROWSER_PREFIX):
+        return False
+    return await request.app.state.engine.access.browser(known) is None
 
 
 def _is_local(address: str) -> bool:

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import Header, Query, Request
 from fastapi.responses import StreamingResponse
 
+from recollect import origin
 from recollect.checks import LARGEST_ID
-from recollect.doors.changes import EVENT_STREAM, STREAM_HEADERS, ChangesPage, encoded, streamed
+from recollect.doors.changes import EVENT_STREAM, STREAM_HEADERS, ChangesPage, encoded, streamed, while_admitted
 from recollect.doors.rest.caller import calling
 from recollect.doors.rest.problems import responses
 from recollect.doors.rest.routing import Route, Router
@@ -43,6 +44,10 @@ async def list_changes(
     begin = last_event_id if is_stream and last_event_id is not None else since
     page = await caller.engine.feed.page(caller.namespace, begin, limit)
     if is_stream:
-        events = streamed(caller.engine.feed, caller.namespace, page, encoded)
+        key_id = origin.current().key_id
+        events = while_admitted(
+            streamed(caller.engine.feed, caller.namespace, page, encoded),
+            lambda: caller.engine.access.is_still_admitted(caller.namespace, key_id),
+        )
         return StreamingResponse(events, media_type=EVENT_STREAM, headers=STREAM_HEADERS)
     return ChangesPage.of(page)
