@@ -116,6 +116,34 @@ async def test_a_quiet_stream_has_a_heartbeat(engine: Engine, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_stream_ends_with_the_key_that_opened_it(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "HEARTBEAT_SECONDS", 0.01)
+    key = await engine.access.create_key(namespace)
+    headers = {"Authorization": f"Bearer {key.secret}"}
+    async with serving_rest(engine) as http:
+        async with stream(http, headers=headers) as events:
+            assert await anext(events) == ": nothing new"
+            await engine.access.revoke(namespace, key.id)
+            async with asyncio.timeout(30):
+                assert {each async for each in events} <= {": nothing new"}
+        assert (await http.get("/changes", headers=headers)).status_code == 401
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_a_stream_of_an_open_namespace_ends_when_it_needs_a_key(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "HEARTBEAT_SECONDS", 0.01)
+    async with serving_rest(engine) as http, stream(http) as events:
+        assert await anext(events) == ": nothing new"
+        await engine.access.create_key(namespace)
+        async with asyncio.timeout(30):
+            assert {each async for each in events} <= {": nothing new"}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_no_connection_is_held_while_streams_wait(settings: Settings, namespace: str) -> None:
     engine = await Engine.open(settings.model_copy(update={"database_connections": 2, "indexer": False}))
     async with serving_rest(engine) as http:

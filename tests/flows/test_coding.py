@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from recollect import origin
 from recollect.engine import Engine
-from recollect.errors import Invalid
+from recollect.errors import Forbidden, Invalid
 from recollect.flows.coding import Context, Place, Spoken
 from recollect.flows.long_term.memory_requests import Options
 from recollect.memory.memories import MemoryScope
+from recollect.origin import Limits
 
 HERE = Place("claude-code", "first", "/home/anna/shop", "anna")
 LATER = replace(HERE, session_id="second")
@@ -123,3 +125,13 @@ async def test_a_long_memory_is_cut_and_the_whole_keeps_its_limit(engine: Engine
 def test_a_place_that_cannot_be_stored_is_refused(agent: str, session: str, project: str) -> None:
     with pytest.raises(Invalid):
         Place(agent, session, project, "anna")
+
+
+async def test_a_key_of_another_user_or_agent_is_refused(engine: Engine, namespace: str) -> None:
+    """Its memory is not read as empty, which would look as if nothing were stored."""
+    for limits in (Limits("ben"), Limits(None, "codex")):
+        with origin.acting("rest", role="write", limits=limits):
+            with pytest.raises(Forbidden):
+                await engine.coding.at_start(namespace, HERE)
+            with pytest.raises(Forbidden):
+                await engine.coding.for_prompt(namespace, HERE, "How do we deploy?")

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import checks, origin, quotas, telemetry
+from recollect import checks, origin, telemetry
 from recollect.errors import Conflict, Forbidden, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.defence.masking import MasksSecrets, masks
@@ -20,14 +20,12 @@ from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, N
 from recollect.memory.log import Turn as Turn
 from recollect.memory.sessions import Session, SessionOwner, Sessions
 from recollect.origin import Origin
+from recollect.quotas import ANONYMOUS
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
 from recollect.storage.failures import Duplicate, Outdated
 from recollect.storage.group_commit import GroupCommit
 from recollect.storage.limits.meter import Tally
-
-# The owner of a session that begins with a message without a user.
-ANONYMOUS = quotas.ANONYMOUS
 
 # Cutting and weighing a longer text is done in steps, or it would keep the event loop from its other callers.
 _ANALYSED_AT_ONCE = 5_000

@@ -13,10 +13,11 @@ from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.forgetting.removal import Removal
 from recollect.flows.kinds.conversations import MESSAGE_ITEM
-from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.flows.remember import Remember, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import Message, NewMessage
 from recollect.memory.sessions import ListedSession, Session, SessionFilter, SessionPlace
+from recollect.quotas import ANONYMOUS
 from recollect.storage.database import Database, Transaction
 
 MAX_LISTED = 1000

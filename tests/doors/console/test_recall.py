@@ -334,3 +334,20 @@ async def test_a_key_asks_what_it_may_read_together_and_links_only_to_its_own(
     refused = await visitor.open(page_of(query=QUESTION, namespaces=f"{namespace}-else"))
     assert refused.status_code == 403
     assert "is not open to this key" in refused.text
+
+
+@pytest.mark.parametrize("edge", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59Z"])
+async def test_times_at_the_edge_of_the_calendar_are_no_fault(engine: Engine, edge: str) -> None:
+    added = await engine.memories.add(engine.settings.namespace, "Anna has a cat.", "fact", MemoryScope(user_id="anna"))
+    async with browsing(engine) as browser:
+        for page, names in (
+            ("/console/recall?query=cat", ("since", "until", "as_of", "valid_at", "now", "other_as_of")),
+            ("/console/memories?q=", ("since", "until", "as_of", "valid_at")),
+            ("/console/memories?q=cat", ("since", "until", "as_of", "valid_at")),
+            (f"/console/memories/{added.memory.id}?x=", ("as_of",)),
+            ("/console/sessions?q=", ("as_of",)),
+            ("/console/graph?x=", ("as_of",)),
+        ):
+            for name in names:
+                answer = await browser.open(f"{page}&{urlencode({name: edge})}")
+                assert answer.status_code in (200, 404, 422), f"{page} {name}: {answer.status_code}"

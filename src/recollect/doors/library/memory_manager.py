@@ -20,9 +20,10 @@ from recollect.errors import Invalid
 from recollect.flows.feed import DEFAULT_LIMIT
 from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.kinds.target import SESSION, USER, Target
-from recollect.flows.remember import ANONYMOUS, Turn
+from recollect.flows.remember import Turn
 from recollect.identifiers import uuid7
 from recollect.memory import documents, sessions
+from recollect.quotas import ANONYMOUS
 from recollect.steps import in_steps
 from recollect.trust import Trust
 

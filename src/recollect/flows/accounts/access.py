@@ -11,12 +11,11 @@ from typing import Generic, TypeVar
 from recollect import checks, origin, quotas
 from recollect.errors import AccessDenied, Conflict, Invalid, NotFound
 from recollect.flows.accounts.key_uses import KeyUses
-from recollect.flows.remember import ANONYMOUS
 from recollect.memory.accounts.access import Credential, Key, Keys, KeyTerms
 from recollect.memory.accounts.grants import KeyGrants
 from recollect.memory.accounts.quotas import QuotaUse
 from recollect.origin import ROLES, Limits, Role
-from recollect.quotas import NO_QUOTA, Quota
+from recollect.quotas import ANONYMOUS, NO_QUOTA, Quota
 from recollect.storage.database import Database, Transaction
 
 # How long a process trusts what it read: a key that another process revokes works no longer than this.

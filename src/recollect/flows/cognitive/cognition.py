@@ -11,7 +11,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.flows.accounts.activity import Activity, counted
 from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.passage_writer import EmbeddingStatus, PassageWriter
-from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.flows.remember import Remember, Turn
 from recollect.flows.results import Results
 from recollect.flows.search.fusion import Weights, fuse
 from recollect.flows.search.item_search import ItemSearch
@@ -23,6 +23,7 @@ from recollect.memory.cognitive.working import REASONS, StaleItem, Working, Work
 from recollect.memory.index.passages import Source, analyse
 from recollect.memory.index.search import Scope
 from recollect.memory.log import Log, Message, NewMessage, RawFilter
+from recollect.quotas import ANONYMOUS
 from recollect.storage.database import Database
 from recollect.trust import Trust
 

@@ -12,7 +12,7 @@ from recollect import origin
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.removal import Removal
-from recollect.flows.remember import ANONYMOUS, Remember, Turn
+from recollect.flows.remember import Remember, Turn
 from recollect.identifiers import uuid7
 from recollect.memory.log import NewMessage
 from recollect.memory.windows import (
@@ -24,6 +24,7 @@ from recollect.memory.windows import (
     WindowMessage,
     is_pinned,
 )
+from recollect.quotas import ANONYMOUS
 from recollect.steps import in_steps
 from recollect.storage.database import Database
 

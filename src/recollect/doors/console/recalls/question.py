@@ -1,9 +1,8 @@
 """The form of a question: what the address says, as every other door is asked it."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from recollect import origin, trust
+from recollect import checks, origin, trust
 from recollect.doors.console.visit import Visit
 from recollect.doors.recalls import DEFAULT_TOP_K, Asked, floor_of_text, metadata_of_text
 from recollect.errors import Invalid
@@ -81,14 +80,13 @@ class Form:
     def local(self, name: str) -> str | None:
         """A time as a browser's own field for times has it, in UTC; None if it has no way to show it."""
         text = self[name]
+        if not text:
+            return ""
         try:
-            at = datetime.fromisoformat(text) if text else None
+            at = checks.utc(checks.moment(text), name)
         except ValueError:
             return None
-        if at is None:
-            return ""
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        return None if at.microsecond else f"{at:%Y-%m-%dT%H:%M:%S}"
+        return None if at.microsecond else at.replace(tzinfo=None).isoformat()
 
     def asked(self) -> Asked:
         """The question. What it must be besides, the engine says."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from recollect import checks
 from recollect.doors import cursors
 from recollect.doors.console import problems
 from recollect.doors.console.unknown_users import unknown_user
@@ -132,7 +133,7 @@ def chosen_of(asked: Mapping[str, str]) -> Chosen:
 
 def time_of(text: str, name: str) -> datetime | None:
     """A field for a time, in UTC if it names no zone."""
-    return moment(text.strip() or None, name)
+    return checks.optional_utc(moment(text.strip() or None, name), name)
 
 
 def days_of(text: str) -> float:

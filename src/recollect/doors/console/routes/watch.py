@@ -1,12 +1,11 @@
 """What happens to memories: the last changes, and new ones as they come."""
 
 import json
-from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
 
 from recollect import checks
-from recollect.doors.changes import EVENT_STREAM, STREAM_HEADERS, Change, event, streamed
+from recollect.doors.changes import EVENT_STREAM, STREAM_HEADERS, Change, event, streamed, while_admitted
 from recollect.doors.console import links, rendering
 from recollect.doors.console.visit import Visit, get
 from recollect.flows.feed import Page
@@ -66,15 +65,9 @@ async def stream(visit: Visit) -> Response:
 
     first = await visit.engine.feed.page(visit.namespace, since)
     events = streamed(visit.engine.feed, visit.namespace, first, encode, STREAM_SECONDS)
-    return StreamingResponse(while_admitted(visit, events), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
-
-
-async def while_admitted(visit: Visit, events: AsyncIterator[str]) -> AsyncIterator[str]:
-    """The events until the reader signs out or the key ends; the browser then asks again, and is refused."""
-    async for each in events:
-        if not await visit.is_still_admitted():
-            return
-        yield each
+    # Until the reader signs out or the key ends: the browser then asks again, and is refused.
+    admitted = while_admitted(events, visit.is_still_admitted)
+    return StreamingResponse(admitted, media_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
 
 def filters(visit: Visit) -> dict[str, str | None]:

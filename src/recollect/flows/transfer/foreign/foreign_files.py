@@ -9,7 +9,6 @@ from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.defence.masking import Masking, MasksSecrets
 from recollect.flows.indexing.passage_writer import PassageWriter
-from recollect.flows.remember import ANONYMOUS
 from recollect.flows.transfer.foreign.fact_writer import FactWriter
 from recollect.flows.transfer.foreign.formats import FORMATS, recognised
 from recollect.flows.transfer.foreign.message_writer import MessageWriter, Stored
@@ -18,6 +17,7 @@ from recollect.flows.transfer.foreign.sources import Broken, opened
 from recollect.flows.transfer.foreign.text_writer import TextWriter
 from recollect.flows.transfer.import_report import Report, each_alone_if_not_together
 from recollect.flows.transfer.importing import Importing
+from recollect.quotas import ANONYMOUS
 from recollect.storage.database import Database
 
 BATCH_ITEMS = 200
