@@ -32,6 +32,16 @@ ALTERED = Query.named(
     "test.altered", "update audit_lines set author = 'nobody' where namespace = :namespace and number = 2"
 )
 
+# As a line of somebody who does not know how lines are chained.
+INSERTED = Query.named(
+    "test.inserted",
+    """
+    insert into audit_lines (namespace, number, at, author, door, action, outcome, touched, hash)
+    select namespace, number + 1, at, 'nobody', 'cli', 'recall', 'done', '[]', hash
+    from audit_heads where namespace = :namespace
+    """,
+)
+
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -78,6 +88,8 @@ async def test_rest_the_gateway_mcp_and_the_console_have_a_line_for_each_request
             accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
             asked = {**call, "params": {"name": name, "arguments": arguments}}
             assert (await http.post("/mcp", json=asked, headers=accept)).status_code == 200
+        unknown = call | {"method": "resources/read", "params": {"uri": "memory://nothing"}}
+        assert "Unknown resource" in (await http.post("/mcp", json=unknown, headers=accept)).text
         async with another_browser(url) as browser:
             await browser.sign_in(key.secret)
             assert "marzipan" in await browser.text("/console/session?id=talk")
@@ -91,11 +103,12 @@ async def test_rest_the_gateway_mcp_and_the_console_have_a_line_for_each_request
         ("rest", "POST /recall", "kitchen", "done", {"read message": [message_id]}),
         ("rest", "DELETE /stm/{session_id}", "guest", "refused", {}),
     ]
-    assert [each[:4] for each in lines[4:9]] == [
+    assert [each[:4] for each in lines[4:10]] == [
         ("rest", "POST /users", "kitchen", "done"),
         ("gateway", "POST /memories/add", "anna", "done"),
         ("mcp", "recall", "kitchen", "done"),
         ("mcp", "forget", "kitchen", "refused"),
+        ("mcp", "_OTHER", "kitchen", "refused"),
         ("mcp", "_OTHER", "kitchen", "refused"),
     ]
     assert message_id in lines[6][4]["read message"]
@@ -112,6 +125,17 @@ async def test_a_crash_has_a_line(engine: Engine, namespace: str, monkeypatch: p
         answer = await http.get("/lineage/x", headers={"Authorization": f"Bearer {key.secret}"})
         assert answer.status_code == 500
         assert await told(engine, namespace) == [("rest", "GET /lineage/{name}", "kitchen", "failed", {})]
+
+
+async def test_a_line_that_stands_in_the_way_is_found_before_it_stops_the_command(
+    engine: Engine, namespace: str
+) -> None:
+    await in_thread(recollect, "remember", SAID, env=dict(os.environ))
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(INSERTED)
+    found = await in_thread(recollect, "audit", "verify", env=dict(os.environ))
+    assert found.returncode == 1
+    assert f"The audit log of namespace {namespace} was altered. First wrong line: 2." in found.stdout
 
 
 async def test_the_library_and_its_synchronous_and_in_process_forms_have_lines(

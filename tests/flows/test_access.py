@@ -8,6 +8,7 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, Conflict, Forbidden, Invalid, NotFound
 from recollect.flows.forgetting.prune import not_changed_for
+from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.inference.requests.limits import Limits
 from recollect.inference.requests.meter import Purpose, Tokens
@@ -249,3 +250,24 @@ async def test_a_writer_may_not_delete_even_where_there_is_nothing(engine: Engin
         ):
             with pytest.raises(Forbidden, match="role admin"):
                 await refused
+
+
+@ONCE
+async def test_a_writer_may_not_let_a_memory_end_sooner(engine: Engine, namespace: str) -> None:
+    """It would erase what somebody has stored, only later."""
+    now = datetime.now(UTC)
+    sooner, later = now + timedelta(days=1), now + timedelta(days=9)
+    added = await engine.memories.add(namespace, "Ann lives in Rome.", "fact", MemoryScope("anna"))
+    memory_id = str(added.memory.id)
+    with acting("rest", "a writer", "write"), pytest.raises(Forbidden, match="role admin"):
+        await engine.memories.update(namespace, memory_id, Change(details={"expires_at": later}))
+    await engine.memories.update(namespace, memory_id, Change(details={"expires_at": sooner}))
+    with acting("rest", "a writer", "write"):
+        changed = await engine.memories.update(namespace, memory_id, Change(details={"expires_at": later}))
+        assert changed.memory.expires_at == later
+        with pytest.raises(Forbidden, match="role admin"):
+            await engine.memories.update(namespace, memory_id, Change(details={"expires_at": sooner}))
+        own = await engine.memories.add(
+            namespace, "Ann has a cat.", "fact", MemoryScope("anna"), options=Options(expires_at=later)
+        )
+        assert own.memory.expires_at == later
