@@ -134,7 +134,8 @@ async def test_a_key_without_the_right_sees_no_forms_and_is_refused(
     page = await browser.text(PAGE)
     assert "with a key that has the role admin" in page
     assert '<form method="post" action="/console/access' not in page
-    for change, fields in (("keys", {"label": "x"}), ("users", {"user_id": "x"}), ("revoke", {"id": "x"})):
+    forms = {"keys": {"label": "x", "role": "read"}, "users": {"user_id": "x"}, "revoke": {"id": "x"}}
+    for change, fields in forms.items():
         assert (await browser.send(PAGE, f"{PAGE}/{change}", **fields)).status_code == 403, change
     assert (await browser.send(PAGE, "/console/sign-out")).status_code == 303
 
