@@ -13,6 +13,7 @@ from recollect.doors.cli.audit_commands import audit
 from recollect.doors.cli.coding_commands import install, uninstall
 from recollect.doors.cli.key_commands import keys
 from recollect.doors.cli.memory_commands import memories, remember
+from recollect.doors.cli.namespace_option import namespace_option
 from recollect.doors.cli.recall_options import recall_options
 from recollect.doors.cli.review_commands import review
 from recollect.doors.cli.watch_command import watch
@@ -105,6 +106,7 @@ def recall(question: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("item_id", metavar="[ID]", required=False)
+@namespace_option
 @click.option("--session", help="Everything in this session.")
 @click.option("--user", help="Everything that belongs to this user.")
 @click.option("--whole-namespace", metavar="NAME", help="Everything in this namespace, including its keys.")
@@ -128,6 +130,7 @@ cli.add_command(review)
 
 
 @cli.command()
+@namespace_option
 @click.option("--wait", is_flag=True, help="Embed them now, with a progress bar, and return when done.")
 def index(wait: bool) -> None:
     """Show how many passages are waiting to be embedded; --wait embeds them. A running server does so by itself."""
@@ -164,6 +167,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @golden.command("add")
+@namespace_option
 @click.argument("query")
 @click.option(
     "--expect",
@@ -184,6 +188,7 @@ def add_golden(query: str, expected: tuple[str, ...], as_json: bool) -> None:
 
 
 @golden.command("import")
+@namespace_option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_AS_JSON
 def import_golden(file: Path, as_json: bool) -> None:
@@ -194,6 +199,7 @@ def import_golden(file: Path, as_json: bool) -> None:
 
 
 @golden.command("accept")
+@namespace_option
 @click.argument("query_id", type=int)
 @_AS_JSON
 def accept_judgements(query_id: int, as_json: bool) -> None:
@@ -204,6 +210,7 @@ def accept_judgements(query_id: int, as_json: bool) -> None:
 
 
 @golden.command("list")
+@namespace_option
 @_AS_JSON
 def list_golden(as_json: bool) -> None:
     """List the queries of the golden set."""
@@ -213,6 +220,7 @@ def list_golden(as_json: bool) -> None:
 
 
 @golden.command("remove")
+@namespace_option
 @click.argument("query_id", type=int)
 def remove_golden(query_id: int) -> None:
     """Remove the query QUERY_ID and its judgements from the golden set."""
@@ -222,6 +230,7 @@ def remove_golden(query_id: int) -> None:
 
 
 @golden.command("run")
+@namespace_option
 @click.option("--new-baseline", is_flag=True, help="Make this run the baseline.")
 @_AS_JSON
 def run_golden(new_baseline: bool, as_json: bool) -> None:
@@ -237,6 +246,7 @@ def run_golden(new_baseline: bool, as_json: bool) -> None:
 
 
 @golden.command("plot")
+@namespace_option
 @click.option("--days", type=int, default=90, show_default=True, help="Maximum number of daily runs.")
 @click.option("--svg", "image", type=click.Path(dir_okay=False, path_type=Path), help="Also write it to an SVG file.")
 @_AS_JSON
@@ -248,6 +258,7 @@ def plot_golden(days: int, image: Path | None, as_json: bool) -> None:
 
 
 @golden.command("judgements")
+@namespace_option
 @click.argument("query_id", type=int)
 @_AS_JSON
 def golden_judgements(query_id: int, as_json: bool) -> None:
@@ -283,6 +294,7 @@ def embeddings_status() -> None:
 
 
 @cli.command()
+@namespace_option
 @click.option("--days", type=int, default=7, show_default=True, help="Number of days, including today.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def usage(days: int, as_json: bool) -> None:
@@ -323,6 +335,7 @@ def retrieval(corpus: Path, questions: Path, out: Path, namespace: str | None, t
 
 
 @cli.command("status")
+@namespace_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def show_status(as_json: bool) -> None:
     """Show sizes, rates, the indexing backlog, models and budget. Exits with 1 if something needs attention."""

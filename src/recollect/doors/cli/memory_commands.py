@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from recollect.doors.cli.namespace_option import namespace_option
+
 # Options of `remember` that only a memory of a user has, and the parameters that they fill.
 _OF_MEMORIES = {
     "category": "--category",
@@ -54,6 +56,7 @@ def memories() -> None:
 
 @memories.command("list")
 @click.option("--user", help="Only this user's items.")
+@namespace_option
 @click.option("--agent", help="Only this agent's memories.")
 @click.option("--session", help="Only this session's memories.")
 @click.option("--key", help="Only memories with this key.")
@@ -72,6 +75,7 @@ def list_memories(**options: Any) -> None:
 
 @memories.command("show")
 @click.argument("memory_id")
+@namespace_option
 @_AS_OF
 @_AS_JSON
 def show_memory(memory_id: str, as_of: str | None, as_json: bool) -> None:
@@ -83,6 +87,7 @@ def show_memory(memory_id: str, as_of: str | None, as_json: bool) -> None:
 
 @memories.command("history")
 @click.argument("memory_id")
+@namespace_option
 @_AS_JSON
 def memory_history(memory_id: str, as_json: bool) -> None:
     """Show what happened to the memory MEMORY_ID and why, even if it was deleted."""
@@ -93,6 +98,7 @@ def memory_history(memory_id: str, as_json: bool) -> None:
 
 @memories.command("undo")
 @click.argument("memory_id")
+@namespace_option
 def undo_memory(memory_id: str) -> None:
     """Restore the memory MEMORY_ID, which a newer one superseded.
 
@@ -105,6 +111,7 @@ def undo_memory(memory_id: str) -> None:
 
 @memories.command("delete")
 @click.argument("memory_id")
+@namespace_option
 @click.option("--restore", is_flag=True, help="Restore the memories that it had superseded.")
 def delete_memory(memory_id: str, restore: bool) -> None:
     """Permanently delete the memory MEMORY_ID and its past versions. Its history stays, without texts."""

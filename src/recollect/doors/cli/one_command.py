@@ -16,6 +16,7 @@ import click
 
 from recollect import checks, logs, origin
 from recollect import settings as environment
+from recollect.doors.cli.namespace_option import applied
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
@@ -96,7 +97,7 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
 
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
     """
-    settings = environment.load()
+    settings = applied(environment.load())
     with told(settings), origin.acting("cli"):
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:

@@ -2,6 +2,8 @@
 
 import click
 
+from recollect.doors.cli.namespace_option import namespace_option
+
 
 @click.group()
 def review() -> None:
@@ -12,6 +14,7 @@ def review() -> None:
 @click.option(
     "--state", type=click.Choice(["held", "warned", "released"]), help="Only these.  [default: all that wait]"
 )
+@namespace_option
 @click.option("--limit", type=int, default=50, show_default=True, help="Maximum number of items.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_items(state: str | None, limit: int, as_json: bool) -> None:
@@ -23,6 +26,7 @@ def list_items(state: str | None, limit: int, as_json: bool) -> None:
 
 @review.command()
 @click.argument("item", metavar="ID")
+@namespace_option
 def release(item: str) -> None:
     """Let the item ID of the list be recalled, whatever speaks against it."""
     from recollect.doors.cli.operating.review import release as run
@@ -32,8 +36,11 @@ def release(item: str) -> None:
 
 @review.command()
 @click.argument("item", metavar="ID")
-def forget(item: str) -> None:
-    """Permanently delete the item ID of the list."""
+@namespace_option
+@click.option("--dry-run", is_flag=True, help="Count what would be deleted; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def forget(item: str, dry_run: bool, yes: bool) -> None:
+    """Permanently delete the item ID of the list: lists what will be deleted, asks, and prints a receipt."""
     from recollect.doors.cli.operating.review import forget as run
 
-    run(item)
+    run(item, dry_run, yes)

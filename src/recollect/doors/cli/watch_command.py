@@ -2,6 +2,8 @@
 
 import click
 
+from recollect.doors.cli.namespace_option import namespace_option
+
 
 @click.command()
 @click.option(
@@ -10,6 +12,7 @@ import click
     metavar="NUMBER",
     help="Start after this change; 0 starts with the first.  [default: only new changes; with --once, 0]",
 )
+@namespace_option
 @click.option("--once", is_flag=True, help="Print the changes there are, then exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print each change as a line of JSON.")
 def watch(since: int | None, once: bool, as_json: bool) -> None:

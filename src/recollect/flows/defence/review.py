@@ -103,13 +103,20 @@ class Review:
 
     async def forget(self, namespace: str, name: str) -> Receipt:
         """Delete an item for good."""
+        return await self._forget.forget(namespace, await self._listed(namespace, name))
+
+    async def count(self, namespace: str, name: str) -> Receipt:
+        """What would be deleted with an item."""
+        return await self._forget.count(namespace, await self._listed(namespace, name))
+
+    async def _listed(self, namespace: str, name: str) -> Target:
         origin.require("admin")
         origin.require_no_limits()
         target = _named(name)
         async with self._database.reading(namespace) as db:
             if not await self._capabilities.held.find(db, target.kind or "", [target.id]):
                 raise NotFound(f"{target} is not in the list: `recollect forget` deletes any item")
-        return await self._forget.forget(namespace, target)
+        return target
 
     async def _source(self, tx: Transaction, held: HeldItem) -> Source | None:
         """The passages of a held item as it is now; None if it has none."""

@@ -36,7 +36,7 @@ async def run(
         namespace = target.id if target.kind == NAMESPACE else engine.settings.namespace
         expected = await engine.forget.count(namespace, target, twins=twins)
         if dry_run:
-            _print(expected, "would be forgotten", as_json)
+            print_receipt(expected, "would be forgotten", as_json)
             return
         if not yes:
             ask(namespace, receipt_lines(expected))
@@ -45,7 +45,7 @@ async def run(
             receipt = await engine.forget.forget(
                 namespace, target, lambda gone: bar.update(gone - bar.pos), twins=twins
             )
-        _print(receipt, "forgotten", as_json)
+        print_receipt(receipt, "forgotten", as_json)
 
 
 def ask(namespace: str, expected: Sequence[str]) -> None:
@@ -60,7 +60,8 @@ def ask(namespace: str, expected: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def _print(receipt: Receipt, outcome: str, as_json: bool) -> None:
+def print_receipt(receipt: Receipt, outcome: str, as_json: bool = False) -> None:
+    """What was removed, or would be."""
     if as_json:
         document = {"what": receipt.what, "outcome": outcome, "rows": receipt.rows}
         print_json(document | {"insights_left": receipt.insights_left, "twins_left": receipt.twins_left})

@@ -1,6 +1,7 @@
 """`recollect review`: lists what screening has found, and releases or forgets it."""
 
-from recollect.doors.cli.one_command import with_engine
+from recollect.doors.cli.memories.forget import ask, print_receipt, receipt_lines
+from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, one_line, print_json, shortened
 from recollect.doors.reviews import ReviewedItems
 
@@ -32,7 +33,15 @@ def release(item: str) -> None:
     echo(f"{one_line(item)} is released: recall finds it.")
 
 
-def forget(item: str) -> None:
+@command
+async def forget(item: str, dry_run: bool, yes: bool) -> None:
     """Forget an item."""
-    with_engine(lambda engine: engine.review.forget(engine.settings.namespace, item))
-    echo(f"{one_line(item)} is forgotten.")
+    async with opened_engine() as engine:
+        namespace = engine.settings.namespace
+        expected = await engine.review.count(namespace, item)
+        if dry_run:
+            print_receipt(expected, "would be forgotten")
+            return
+        if not yes:
+            ask(namespace, receipt_lines(expected))
+        print_receipt(await engine.review.forget(namespace, item), "forgotten")
