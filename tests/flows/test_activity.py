@@ -8,7 +8,7 @@ import pytest
 
 from recollect import origin
 from recollect.engine import Engine
-from recollect.errors import Invalid, Unavailable
+from recollect.errors import Invalid, NotFound, Unavailable
 from recollect.flows.accounts.activity import MAX_DAYS, MAX_HOURS, Activity, Period
 from recollect.flows.kinds.target import NAMESPACE, Target
 from recollect.inference.embedding.embedders import Embedders, LocalModels
@@ -87,6 +87,8 @@ async def test_degraded_and_failed_recalls_are_counted_apart_and_refused_ones_no
         await engine.recall.recall(namespace, "Who sold the boat?")
     with pytest.raises(Invalid):
         await engine.recall.recall(namespace, "When does the ferry leave?", top_k=0)
+    with pytest.raises(NotFound):
+        await engine.recall.recall(namespace, "When does the ferry leave?", namespaces=[f"{namespace}-nothing"])
     await engine.activity.flush()
     assert total(await engine.activity.report(namespace)) == (1, 0, 1, 1)
 

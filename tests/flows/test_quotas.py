@@ -292,6 +292,8 @@ async def test_a_raised_quota_holds_though_the_old_one_was_used_up(engine: Engin
         with pytest.raises(QuotaReached):
             await engine.remember.text(namespace, "Two.")
     raised = await engine.quotas.change(namespace, by.id, {"rows_per_day": 2})
+    lowered = Used(rows=2).described(Quota(rows_per_day=1))
+    assert lowered == ["2 of 1 rows today"]
     with acting("rest", "app", spender=by._replace(quota=raised.quota)):
         await engine.remember.text(namespace, "Two.")
 

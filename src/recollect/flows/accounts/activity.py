@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from recollect import checks, origin, tasks
-from recollect.errors import Invalid, RecollectError
+from recollect.errors import AccessDenied, Invalid, NotFound, RecollectError
 from recollect.memory.accounts.activity import RecallCounts, Recalls
 from recollect.memory.changes import Changes
 from recollect.storage.database import Database
@@ -160,7 +160,7 @@ class Activity:
 def counted(degraded: Callable[[Any], object]) -> Callable[[Method], Method]:
     """Count each call of a search: a method whose first argument is a namespace, of an object that has `activity`.
 
-    `degraded` tells of its result whether semantic search was missing. What is refused as invalid is no recall.
+    `degraded` tells of its result whether semantic search was missing. What is refused is no recall.
     """
 
     def counting(method: Method) -> Method:
@@ -168,7 +168,7 @@ def counted(degraded: Callable[[Any], object]) -> Callable[[Method], Method]:
         async def search(self: Any, namespace: str, *values: Any, **options: Any) -> Any:
             try:
                 found = await method(self, namespace, *values, **options)
-            except Invalid:
+            except (Invalid, NotFound, AccessDenied):
                 raise
             except RecollectError:
                 self.activity.count(namespace, Recalls(failed=1))
