@@ -1,8 +1,10 @@
 """Jobs may do what those who started them may, and sign it with their names; exports are an admin's to import."""
 
 import json
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ from recollect.origin import Reach, Role, acting
 from recollect.settings import Settings
 from tests.ended_jobs import Lasting, ended, exported, notes, uploaded
 from tests.flows.test_jobs import say
+from tests.foreign_exports import MAKERS
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -71,6 +74,37 @@ async def test_a_key_to_write_replaces_a_text_by_an_import_and_signs_it(
     assert signed == [("import", "the write key", "console"), ("update", "the write key", "console")]
     found = await engine.recall.recall(namespace, "When is the tide high?", top_k=5)
     assert [memory.text for memory in found.memories if "High" in memory.text] == ["Tides\n\nHigh at dusk."]
+
+
+MEM0 = [{"id": "1", "memory": "Anna likes tea.", "user_id": "anna"}]
+GRAPH = {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["likes tea"]}
+
+
+@pytest.mark.parametrize("origin", [*MAKERS, "mem0", "memory-json"])
+async def test_a_key_to_write_imports_files_of_every_other_program(
+    engine: Engine, namespace: str, tmp_path: Path, origin: str
+) -> None:
+    path = uploaded("export.af" if origin == "letta" else "export.json", b"")
+    if origin in MAKERS:
+        made = tmp_path / path.name
+        MAKERS[origin](made, 5_000)
+        path = zipped(made) if made.is_dir() else uploaded(path.name, made.read_bytes())
+    else:
+        path.write_text(json.dumps(MEM0 if origin == "mem0" else GRAPH))
+    with key(namespace, "write"):
+        upload = Upload(path, origin, "anna")
+        job = await ended(engine, namespace, await engine.long_work.import_file(namespace, upload))
+    assert job.state == "done", job.report
+    assert sum(job.report["added"].values()) > 0
+
+
+def zipped(folder: Path) -> Path:
+    """A folder as a browser sends it."""
+    path = uploaded("export.zip", b"")
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in folder.rglob("*.*"):
+            archive.write(file, file.relative_to(folder))
+    return path
 
 
 async def test_only_an_admin_imports_an_export_which_may_say_anything(engine: Engine, namespace: str) -> None:
