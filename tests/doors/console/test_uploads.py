@@ -25,7 +25,7 @@ async def test_an_upload_leaves_nothing_when_it_fails_and_clears_what_killed_ser
         os.utime(folder, (long_ago, long_ago))
     (tmp_path / "recollect-import-4").symlink_to(others)
     with (tmp_path / "unreadable").open("wb") as file, pytest.raises(Unavailable, match="could not keep the file"):
-        await uploads.kept(UploadFile(file, filename="x.zip"))  # type: ignore[arg-type]
+        await uploads.kept(UploadFile(file, filename="x.zip"))
     names = {each.name for each in tmp_path.iterdir()}
     assert names == {"recollect-import-2", "import-3", "recollect-import-4", "unreadable"}
     assert (others / "file").exists()
