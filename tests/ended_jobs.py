@@ -5,9 +5,11 @@ import json
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from recollect.engine import Engine
+from recollect.flows.jobs.jobs import Progress
 from recollect.memory.accounts.jobs import Job
 from tests.waiting import DEADLINE_SECONDS
 
@@ -41,3 +43,18 @@ async def exported(engine: Engine, namespace: str, *more: object) -> bytes:
     """An export as a file, with other lines before its end."""
     lines = [line async for line in engine.exporting.lines(namespace)]
     return "\n".join([*lines[:-1], *map(json.dumps, more), lines[-1]]).encode()
+
+
+class Lasting:
+    """Work that goes on until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.cancelled = asyncio.Event()
+
+    async def __call__(self, progress: Progress) -> dict[str, Any]:
+        progress.tell(3, 7)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled.set()
+        return {}

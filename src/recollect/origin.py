@@ -173,9 +173,9 @@ def own_work() -> Iterator[None]:
 
 
 @contextmanager
-def spending(spender: Subject | None) -> Iterator[None]:
-    """Charge what is stored in the block to a key's quota, although the engine does it in the background."""
-    before = _current.set(replace(_current.get(), spender=spender))
+def resumed(caller: Origin) -> Iterator[None]:
+    """What is done within the block, an earlier caller has asked for: it may do what that caller may, and no more."""
+    before = _current.set(replace(caller, touched=None))
     try:
         yield
     finally:

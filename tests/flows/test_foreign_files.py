@@ -19,6 +19,7 @@ from recollect.flows.long_term.memory_requests import Chosen
 from recollect.flows.transfer.foreign import foreign_files, json_stream, sources
 from recollect.flows.transfer.import_report import Report
 from recollect.memory.memories import MemoryScope
+from recollect.origin import acting
 from recollect.tasks import in_thread
 from tests.commands import MODULE
 from tests.foreign_exports import MAKERS
@@ -309,7 +310,8 @@ async def test_a_note_that_was_changed_replaces_what_it_was(engine: Engine, name
     await take(engine, namespace, vault, "markdown", None)
     note.write_text("High at dusk, says the harbour master.")
     os.utime(vault / "Other.md", (1714560000, 1714560000))
-    report = await take(engine, namespace, vault, "markdown", None)
+    with acting("console", "writer", "write"):
+        report = await take(engine, namespace, vault, "markdown", None)
     assert (report.added.total(), report.changed, report.known) == (0, {"document": 1}, {"document": 1})
     found = await engine.recall.recall(namespace, "What does the harbour master say?", top_k=5)
     assert [memory.text for memory in found.memories if "High" in memory.text] == [

@@ -17,8 +17,16 @@ from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.origin import Limits, acting
 from recollect.settings import Settings
-from tests.ended_jobs import ended, exported, notes, uploaded
-from tests.flows.test_prune import add, age
+from recollect.storage.sql import Query
+from tests.ended_jobs import Lasting, ended, exported, notes, uploaded
+from tests.flows.test_prune import IN_THE_WAY, add, age
+
+HELD = Query.named("test.held", "select id from jobs where namespace = :namespace for update")
+CANCELLED = Query.named(
+    "test.cancelled",
+    "select pg_cancel_backend(pid), :namespace from pg_stat_activity "
+    "where pg_backend_pid() = any(pg_blocking_pids(pid))",
+)
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -95,6 +103,46 @@ async def test_a_job_of_a_server_that_stops_is_stopped_and_of_one_that_died_is_l
     assert again != died
 
 
+async def test_a_job_that_was_thought_lost_stops_once_it_learns_of_it(
+    settings: Settings, engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Lasting(), Lasting()
+    given_up = await engine.jobs.start(namespace, "test", {}, first)
+    other = await Engine.open(settings)
+    monkeypatch.setattr(flow, "SILENT_SECONDS", 0.0)
+    begun_anew = await other.jobs.start(namespace, "test", {}, second)
+    monkeypatch.setattr(flow, "SILENT_SECONDS", 30.0)
+    async with asyncio.timeout(60):
+        await first.cancelled.wait()
+    assert (await other.jobs.job(namespace, str(given_up))).state == "lost"
+    assert (await other.jobs.job(namespace, str(begun_anew))).state == "running"
+    assert not second.cancelled.is_set()
+    await other.close()
+
+
+async def test_how_a_job_ended_is_noted_once_the_database_answers_again(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "TELL_SECONDS", 60.0)
+    monkeypatch.setattr(flow, "RETRY_SECONDS", (0.01,))
+    go_on = asyncio.Event()
+
+    async def work(progress: Progress) -> dict[str, Any]:
+        await go_on.wait()
+        return {"answer": 42}
+
+    job_id = await engine.jobs.start(namespace, "test", {}, work)
+    async with engine.database.transaction(namespace) as tx:
+        await tx.all(HELD)
+        go_on.set()
+        async with asyncio.timeout(60):
+            while not (await tx.one(IN_THE_WAY))["is_so"]:
+                pass
+        await tx.all(CANCELLED)
+    job = await ended(engine, namespace, job_id)
+    assert (job.state, job.report) == ("done", {"answer": 42})
+
+
 async def test_an_export_is_imported_into_the_namespace_of_the_caller_alone(engine: Engine, namespace: str) -> None:
     await say(engine, namespace, "The ferry leaves at nine.", "The tide is out.")
     file = uploaded("export.jsonl", await exported(engine, namespace, {"kind": "nonsense"}))
@@ -138,7 +186,8 @@ async def test_pruning_is_counted_first_and_needs_an_admin(engine: Engine, names
             await engine.long_work.prune(namespace, terms, dry_run=False)
     assert (counted.report["rows"]["memories"], counted.report["users"]) == (1, [["mira", 1]])
     assert await engine.memories.get(namespace, str(old))
-    await ended(engine, namespace, await engine.long_work.prune(namespace, terms, dry_run=False))
+    pruned = await ended(engine, namespace, await engine.long_work.prune(namespace, terms, dry_run=False))
+    assert (pruned.done > 0, pruned.total) == (True, 0), "of how many is not known"
     with pytest.raises(NotFound):
         await engine.memories.get(namespace, str(old))
 
@@ -184,3 +233,30 @@ async def test_waiting_passages_are_embedded(engine: Engine, namespace: str) -> 
     assert await engine.indexer.waiting(namespace) == 2
     job = await ended(engine, namespace, await engine.long_work.embed(namespace))
     assert (job.state, job.done, job.total, await engine.indexer.waiting(namespace)) == ("done", 2, 2, 0)
+
+
+@pytest.mark.unindexed("it counts what waits")
+async def test_what_is_written_while_passages_are_embedded_takes_nothing_back(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    count, tell = engine.indexer.waiting, Progress.tell
+
+    async def counted_before_others_write(namespace: str) -> int:
+        number = await count(namespace)
+        if number == 1:
+            await say(engine, namespace, *(f"Wave {each}." for each in range(40)))
+        return number
+
+    def heard(progress: Progress, done: int, total: int = 0) -> None:
+        tell(progress, done, total)
+        told.append((progress.done, progress.total))
+
+    await say(engine, namespace, "The ferry leaves at nine.")
+    monkeypatch.setattr(engine.indexer, "waiting", counted_before_others_write)
+    monkeypatch.setattr(Progress, "tell", heard)
+    job = await ended(engine, namespace, await engine.long_work.embed(namespace))
+    assert (job.state, len(told) > 2) == ("done", True)
+    assert told == sorted(told)
+    assert told[0] == (0, 1)
+    assert told[-1] == (1, 1)

@@ -23,6 +23,7 @@ class _Sql(Queries, file="documents.sql"):
     remove: Query
     page_documents: Query
     restore_documents: Query
+    replace_documents: Query
     compare_documents: Query
     size_documents: Query
     shown_documents: Query
@@ -36,6 +37,7 @@ RECORD = Record(
     _Sql.restore_documents,
     _Sql.compare_documents,
     size=_Sql.size_documents,
+    replace=_Sql.replace_documents,
     shown=_Sql.shown_documents,
     page_size=PAGE_OF_TEXTS,
 )

@@ -84,6 +84,18 @@ where given.namespace = :namespace
 on conflict do nothing
 returning id;
 
+-- replace_documents
+-- Gives documents another text; a vector of the old one goes.
+-- Audit document id
+insert into documents overriding system value
+select * from jsonb_populate_recordset(null::documents, :records::text::jsonb) as given
+where given.namespace = :namespace
+order by given.id
+on conflict (namespace, id) do update
+set content = excluded.content, embedding = excluded.embedding, metadata = excluded.metadata,
+    created_at = excluded.created_at, updated_at = excluded.updated_at
+returning id;
+
 -- compare_documents
 -- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same

@@ -92,8 +92,7 @@ class Records:
 
     async def restore(self, tx: Transaction, kind: Record, records: Sequence[str]) -> dict[tuple[str, ...], Outcome]:
         """Add records, JSON objects with their columns alone, that are not there; tells of each, by its key."""
-        here = json.dumps({"namespace": tx.namespace})[:-1]
-        given = "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]"
+        given = _given(tx, records)
         added = {kind.named(dict(row)) for row in await tx.all(kind.restore, records=given)}
         outcomes = dict.fromkeys(added, Outcome.ADDED)
         # Who imports moves what others said, so it counts for nobody but the key.
@@ -111,3 +110,16 @@ class Records:
                 outcome = Outcome.AKIN if row.get("akin", False) else Outcome.DIFFERENT
             outcomes.setdefault(kind.named(dict(row)), outcome)
         return outcomes
+
+    async def replace(self, tx: Transaction, kind: Record, records: Sequence[str]) -> None:
+        """Put records in the place of those with their keys."""
+        if kind.replace is None:
+            raise ValueError(f"A {kind.name} is not replaced by an import")
+        tx.tally.add(None, *records, rows=len(records))
+        await tx.all(kind.replace, records=_given(tx, records))
+
+
+def _given(tx: Transaction, records: Sequence[str]) -> str:
+    """Records with their namespace, as one text."""
+    here = json.dumps({"namespace": tx.namespace})[:-1]
+    return "[" + ",".join(f"{here},{record[1:]}" for record in records) + "]"

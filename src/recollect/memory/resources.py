@@ -19,6 +19,7 @@ class _Sql(Queries, file="resources.sql"):
     remove: Query
     page_resources: Query
     restore_resources: Query
+    replace_resources: Query
     compare_resources: Query
     size_resources: Query
     shown_resources: Query
@@ -32,6 +33,7 @@ RECORD = Record(
     _Sql.restore_resources,
     _Sql.compare_resources,
     size=_Sql.size_resources,
+    replace=_Sql.replace_resources,
     shown=_Sql.shown_resources,
     page_size=PAGE_OF_TEXTS,
 )

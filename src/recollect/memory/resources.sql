@@ -39,6 +39,18 @@ where given.namespace = :namespace
 on conflict do nothing
 returning id;
 
+-- replace_resources
+-- Gives resources another text.
+-- Audit resource id
+insert into resources overriding system value
+select * from jsonb_populate_recordset(null::resources, :records::text::jsonb) as given
+where given.namespace = :namespace
+order by given.id
+on conflict (namespace, id) do update
+set title = excluded.title, content = excluded.content, metadata = excluded.metadata,
+    created_at = excluded.created_at, updated_at = excluded.updated_at
+returning id;
+
 -- compare_resources
 -- Compares given records with the stored ones.
 select given.id, to_jsonb(stored) = to_jsonb(given) as same

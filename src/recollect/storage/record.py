@@ -22,6 +22,8 @@ class Record:
     restore: Query
     compare: Query
     """Compares given records with the stored ones: `same`, and for some kinds `akin`."""
+    replace: Query | None = None
+    """Puts given records in the place of those that have their keys; None if records are not replaced."""
     size: Query | None = None
     """Selects its rows up to a limit, to be counted; None if they are not counted."""
     page_size: int = PAGE

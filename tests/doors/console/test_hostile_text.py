@@ -17,12 +17,13 @@ from tests.hostile_strings import HOSTILE
 from tests.rest_servers import serving
 
 # What no link or form of a page leads to here: streams, parts that scripts ask for, what needs a provider's key, and
-# what needs passages that wait or texts that are held (tests/doors/console/test_review.py has those).
+# what needs passages that wait, jobs that run or texts that are held (tests/doors/console/test_review.py has those).
 NOT_LINKED = frozenset(
     {
         "/console/watch/stream",
         "/console/quality/judge",
         "/console/jobs/embed",
+        "/console/jobs/stop",
         "/console/review/release",
         "/console/review/forget",
     }

@@ -116,6 +116,7 @@ FORMS: dict[str, Role] = {
     "/console/jobs/embed": "write",
     "/console/jobs/import": "write",
     "/console/jobs/prune": "admin",
+    "/console/jobs/stop": "write",
     "/console/jobs/switch": "admin",
     "/console/memories": "write",
     "/console/memory/delete": "admin",
@@ -152,6 +153,7 @@ async def test_no_key_sees_or_changes_more_than_it_may(engine: Engine, namespace
         # Those that the story has no use for.
         forms += [
             Form("POST", "/console/jobs/embed"),
+            Form("POST", "/console/jobs/stop", {"id": told.jobs[0]}),
             Form("POST", "/console/access/ungrant", {"key_namespace": f"{namespace}-other", "id": "1"}),
             Form("POST", "/console/quality/judge", {"id": str(told.query)}),
             *(

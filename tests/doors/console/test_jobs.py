@@ -3,7 +3,9 @@
 import asyncio
 import json
 import re
+import tempfile
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,11 +17,12 @@ from recollect.engine import Engine
 from recollect.flows.jobs import jobs as flow
 from recollect.flows.jobs.jobs import Progress
 from recollect.memory.memories import MemoryScope
+from recollect.origin import acting
 from recollect.settings import Settings
 from tests.browsers import Browser
 from tests.console_visits import Browser as Visitor
 from tests.console_visits import browsing, token_of
-from tests.ended_jobs import ended, exported, notes
+from tests.ended_jobs import Lasting, ended, exported, notes
 from tests.flows.test_jobs import say
 from tests.flows.test_prune import add, age
 from tests.llm_servers import provider_server
@@ -132,6 +135,7 @@ async def test_a_switch_moves_the_namespace_to_another_model(
         async with browsing(engine) as visitor:
             await say(engine, namespace, "The ferry leaves at nine.")
             await engine.indexer.flush(namespace)
+            await visitor.sign_in((await engine.access.create_key(namespace, "operator")).secret)
             model = "openai:text-embedding-3-small"
             answer = await visitor.send(PAGE, f"{PAGE}/switch", model=model)
             assert "Searches use the new model now." in await shown(visitor, engine, namespace, answer)
@@ -149,11 +153,42 @@ async def test_a_reader_sees_no_forms_and_is_refused_before_the_file_is_read(
     for change in ("switch", "embed", "prune"):
         assert (await visitor.send(PAGE, f"{PAGE}/{change}", model="local", days="3")).status_code == 403
     assert await engine.jobs.recent(namespace, 5) == []
+    job_id = str(await engine.jobs.start(namespace, "embed", {}, Lasting()))
+    for address in (PAGE, f"{PAGE}/job?id={job_id}"):
+        assert f"{PAGE}/stop" not in await visitor.text(address)
+    assert (await visitor.send(PAGE, f"{PAGE}/stop", id=job_id)).status_code == 403
 
 
 async def test_no_change_is_made_without_the_token_of_the_page(visitor: Visitor) -> None:
-    for change in ("import", "switch", "embed", "prune"):
+    for change in ("import", "switch", "embed", "prune", "stop"):
         assert (await visitor.send(PAGE, f"{PAGE}/{change}", "0" * 64, days="1")).status_code == 403
+
+
+async def test_a_job_is_stopped_from_its_page_or_from_the_list(
+    visitor: Visitor, engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "TELL_SECONDS", 0.01)
+    for place in (PAGE, f"{PAGE}/job"):
+        with acting("console", "support desk"):
+            job_id = str(await engine.jobs.start(namespace, "switch", {"model": "openai:m"}, Lasting()))
+        form = await visitor.text(f"{place}?id={job_id}")
+        assert f'action="{PAGE}/stop"' in form
+        answer = await visitor.http.post(f"{PAGE}/stop", data={"csrf": token_of(form), "id": job_id})
+        page = await shown(visitor, engine, namespace, answer)
+        assert '<span class="badge warn">stopped</span>' in page
+        assert "It was stopped. What was done stays done. Start it again to go on." in page
+        assert f"{PAGE}/stop" not in page
+    assert (await visitor.send(PAGE, f"{PAGE}/stop", id=job_id)).status_code == 409
+    assert (await visitor.send(PAGE, f"{PAGE}/stop", id="nonsense")).status_code == 404
+
+
+async def test_a_key_to_write_is_offered_no_export_to_import(visitor: Visitor, engine: Engine, namespace: str) -> None:
+    await visitor.sign_in((await engine.access.create_key(namespace, "writer", role="write")).secret)
+    page = await visitor.text(PAGE)
+    assert '<option value="markdown">' in page
+    assert '<option value="recollect">' not in page
+    answer = await upload(visitor, "x.jsonl", b"", format="recollect")
+    assert (answer.status_code, "use a key with role admin" in answer.text) == (403, True)
 
 
 async def test_a_script_follows_a_job_to_its_end(
@@ -173,3 +208,54 @@ async def test_a_script_follows_a_job_to_its_end(
         await page.get_by_text("1,500 of 6,000 (25 %)").wait_for()
         seen.set()
         await page.get_by_text("Nothing waits any more.").wait_for()
+
+
+async def test_a_job_that_ends_leaves_the_forms_below_the_list_as_they_are(
+    engine: Engine, namespace: str, browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(flow, "TELL_SECONDS", 0.02)
+    seen = asyncio.Event()
+
+    async def work(progress: Progress) -> dict[str, Any]:
+        progress.tell(500)
+        await seen.wait()
+        return {}
+
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(b"")
+    await engine.jobs.start(namespace, "embed", {}, work)
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto(PAGE)
+        await page.get_by_text("500 so far").wait_for()
+        await page.locator("#file").set_input_files(file)
+        await page.get_by_label("Whose memory it becomes").fill("mira")
+        seen.set()
+        await page.locator(".badge.good", has_text="done").wait_for()
+        assert await page.locator("#file").input_value() == "C:\\fakepath\\export.jsonl"
+        assert await page.get_by_label("Whose memory it becomes").input_value() == "mira"
+
+
+async def test_without_scripts_the_page_of_a_job_is_loaded_again_but_not_the_list(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    job_id = await engine.jobs.start(namespace, "embed", {}, Lasting())
+    assert 'http-equiv="refresh"' in await visitor.text(f"{PAGE}/job?id={job_id}")
+    assert 'http-equiv="refresh"' not in await visitor.text(PAGE)
+
+
+async def test_a_name_in_any_script_is_kept_as_far_as_a_disk_takes_it(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    content = notes(Mira="Mira works at the harbour.").read_bytes()
+    page = await shown(visitor, engine, namespace, await upload(visitor, "港" * 100 + ".zip", content))
+    assert f"{'港' * 32}.zip" in page
+
+
+@pytest.mark.parametrize("size", [10, 3 * 1024 * 1024])
+async def test_a_disk_that_takes_no_file_is_told_of(
+    visitor: Visitor, engine: Engine, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    answer = await upload(visitor, "x.jsonl", b"x" * size)
+    assert (answer.status_code, "could not keep the file: No such file" in answer.text) == (503, True)
+    assert await engine.jobs.recent(namespace, 5) == []

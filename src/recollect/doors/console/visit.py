@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from recollect import checks, origin
-from recollect.doors.console import cookies, problems, rendering
+from recollect.doors.console import cookies, problems, rendering, uploads
 from recollect.engine import Engine
 from recollect.errors import Invalid, RecollectError
 from recollect.origin import Role
@@ -138,7 +138,8 @@ def post(path: str, change: Page, role: Role = "read") -> Route:
         request.scope["route"] = route
         try:
             origin.require(role)
-            async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES) as form:
+            sent = request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
+            async with uploads.received(sent) as form:
                 token = form.get(cookies.FIELD, "")
                 if not isinstance(token, str) or not cookies.is_ours(request, token):
                     return problems.refused(request.scope, 403, problems.NOT_OURS)

@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect import checks, origin, tasks
 from recollect.errors import Invalid
 from recollect.flows.accounts.quotas import Quotas
+from recollect.flows.defence.masking import MasksSecrets
 from recollect.flows.forgetting.prune import Prune, Pruned, not_changed_for
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
@@ -18,8 +19,9 @@ from recollect.flows.transfer.foreign.foreign_files import ForeignFiles, refuse_
 from recollect.flows.transfer.foreign.formats import FORMATS, MEM0, MEMORY_JSON, recognised
 from recollect.flows.transfer.foreign_imports import Adopting
 from recollect.flows.transfer.import_report import Report
-from recollect.flows.transfer.importing import Importing
-from recollect.quotas import Subject
+from recollect.flows.transfer.importing import Importing, require_admin
+from recollect.memory.accounts.jobs import Job
+from recollect.origin import Role
 from recollect.settings import EMBEDDING_MODEL
 
 SWITCH, EMBED, IMPORT, PRUNE = "switch", "embed", "import", "prune"
@@ -60,8 +62,14 @@ class PruneTerms:
     category: str | None = None
 
 
-class LongWork:
-    """Starts jobs. Whoever may not do what a job does may not start it."""
+def role_for(job: Job) -> Role:
+    """The role that it takes to start a job, or to stop it."""
+    erases = job.kind == PRUNE and not job.about.get("dry_run")
+    return "admin" if erases or job.kind == SWITCH else "write"
+
+
+class LongWork(MasksSecrets):
+    """Starts jobs. Whoever may not do what a job does may not start it, nor stop it."""
 
     def __init__(
         self,
@@ -110,8 +118,12 @@ class LongWork:
         async def work(progress: Progress) -> dict[str, Any]:
             waiting = await self._indexer.waiting(namespace)
             progress.tell(0, waiting)
-            degraded = await self._indexer.flush(namespace, lambda left: progress.tell(waiting - left, waiting))
-            return {"degraded": degraded}
+
+            def left(number: int) -> None:
+                # Others may write meanwhile.
+                progress.tell(max(progress.done, waiting - number), waiting)
+
+            return {"degraded": await self._indexer.flush(namespace, left)}
 
         return await self._jobs.start(namespace, EMBED, {}, work)
 
@@ -123,7 +135,7 @@ class LongWork:
         async def work(progress: Progress) -> dict[str, Any]:
             if dry_run:
                 return _pruned(await self._prune.count(namespace, unchanged))
-            return _pruned(await self._prune.prune(namespace, unchanged, lambda gone: progress.tell(gone, 0)))
+            return _pruned(await self._prune.prune(namespace, unchanged, progress.tell))
 
         about = {"days": terms.days, "user_id": terms.user_id, "category": terms.category, "dry_run": dry_run}
         return await self._jobs.start(namespace, PRUNE, about, work)
@@ -135,27 +147,37 @@ class LongWork:
             origin.require("write")
             if upload.origin is not None:
                 checks.one_of(upload.origin, ORIGINS, "format")
+            if upload.origin == EXPORT:
+                require_admin()
             if upload.user_id is not None:
                 checks.identifier(upload.user_id, "user")
-            by = origin.current().spender
             about = {"file": upload.path.name, "origin": upload.origin, "dry_run": upload.dry_run}
-            job_id = await self._jobs.start(namespace, IMPORT, about, partial(self._import, namespace, upload, by))
+            about = await self._masked(namespace, about)
+            job_id = await self._jobs.start(namespace, IMPORT, about, partial(self._import, namespace, upload))
             started = True
         finally:
             if not started:
                 upload.discard()
         return job_id
 
-    async def _import(self, namespace: str, upload: Upload, by: Subject | None, progress: Progress) -> dict[str, Any]:
+    async def stop(self, namespace: str, job_id: str) -> None:
+        """Stop a job, wherever it runs; what it has done stays done."""
+        origin.require(role_for(await self._jobs.job(namespace, job_id)))
+        await self._jobs.stop(namespace, job_id)
+
+    async def _masked(self, namespace: str, told: dict[str, Any]) -> dict[str, Any]:
+        """What is told of an import, which quotes names from the file."""
+        return told if self.masking is None else await self.masking.of(namespace, told)
+
+    async def _import(self, namespace: str, upload: Upload, progress: Progress) -> dict[str, Any]:
         try:
             found = upload.origin or await tasks.in_thread(recognised, upload.path, None) or EXPORT
             if upload.dry_run and found not in FORMATS:
                 raise Invalid(f"A dry run is possible only with one of {', '.join(FORMATS)}")
-            with origin.spending(by):
-                if by is not None and not upload.dry_run:
-                    await self._require_room(namespace, upload, found)
-                report = await self._imported(namespace, upload, found, progress)
-            return report.document(MAX_KEPT) | {"origin": found}
+            if origin.current().spender is not None and not upload.dry_run:
+                await self._require_room(namespace, upload, found)
+            report = await self._imported(namespace, upload, found, progress)
+            return await self._masked(namespace, report.document(MAX_KEPT)) | {"origin": found}
         finally:
             upload.discard()
 

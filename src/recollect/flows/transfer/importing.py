@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
-from recollect import checks, tasks
-from recollect.errors import Conflict, Invalid
+from recollect import checks, origin, tasks
+from recollect.errors import Conflict, Forbidden, Invalid
 from recollect.flows.defence.masking import MasksSecrets
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.cognitive import WORKING_ITEM
@@ -119,7 +119,7 @@ class Importing(MasksSecrets):
         """Import an export, into the namespace it came from or into another.
 
         An invalid record is rejected, and the others are imported. Keyword search finds them at once, semantic search
-        when the indexer has embedded them.
+        when the indexer has embedded them. Whoever imports must be an admin: see `require_admin`.
         """
         lines = read(file)
         header = next(lines, None)
@@ -130,10 +130,11 @@ class Importing(MasksSecrets):
                 f"The file has export version {header.fields.get('version')!r}, but this version of Recollect reads "
                 f"{VERSION}: import it with the version that wrote it, or a newer one"
             )
-        origin = header.fields.get("namespace")
-        if not isinstance(origin, str):
+        require_admin()
+        named = header.fields.get("namespace")
+        if not isinstance(named, str):
             raise Invalid("The first line of the file does not name its namespace")
-        namespace = checks.namespace(namespace or origin)
+        namespace = checks.namespace(namespace or named)
         run = _Run(namespace, await columns(self._database, [kind.record.table for kind in registry.KINDS]))
         batches = _batches(_records(lines, run))
         # In a thread, since a server may have others to answer while lines are parsed.
@@ -175,6 +176,17 @@ class Importing(MasksSecrets):
             await self._working.require_room(tx)
         return outcomes
 
+    async def replace(
+        self, tx: Transaction, kind: Kind, texts: Sequence[str], fields: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Put some records in the place of earlier ones with their ids, and their passages likewise."""
+        await self._records.replace(tx, kind.record, texts)
+        if (source := kind.source) is not None:
+            made = await tasks.in_thread(lambda: [source(record, {}) for record in fields])
+            item_ids = [name for record in fields for name in kind.record.named(record)]
+            earlier = await self._passages.of_items(tx, kind.name, item_ids)
+            await self._passages.replace(tx, earlier, [each for each in made if each is not None])
+
     async def record(
         self,
         tx: Transaction,
@@ -210,6 +222,15 @@ class Importing(MasksSecrets):
             await self.record(tx, kind, fields, outcomes)
         for line in batch:
             run.note(kind, line, outcomes[kind.record.named(line.fields)])
+
+
+def require_admin() -> None:
+    """Refuse whoever may not say what an export says: who wrote what, by which door, and that it is the operator's."""
+    if not origin.may("admin"):
+        raise Forbidden(
+            "An export of Recollect says who wrote what and how far it is to be trusted: to import one, use a key with "
+            "role admin"
+        )
 
 
 def _records(lines: Iterator[Line | BadLine], run: _Run) -> Iterator[tuple[Kind, Line]]:

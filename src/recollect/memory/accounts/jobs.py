@@ -1,5 +1,6 @@
 """Jobs: work that takes longer than a request, how far it is, and what came of it."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,15 +15,23 @@ class _Sql(Queries, file="jobs.sql"):
     remove_old: Query
     add: Query
     tell: Query
+    ask_to_stop: Query
     finish: Query
     find: Query
     recent: Query
     clear: Query
 
 
+GOING_ON = ("running", "stopping")
+"""The states of a job that has not ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job: `running`, or how it ended: `done`, `failed`, `stopped` with its server, or `lost` with its process."""
+    """A job: `running`, `stopping` if somebody asked for that, or how it ended.
+
+    That is `done`, `failed`, `stopped` (by somebody, or with its server), or `lost` with its process.
+    """
 
     id: UUID
     kind: str
@@ -51,9 +60,14 @@ class StoredJobs:
         """Delete those that ended so many days ago."""
         await tx.all(_Sql.remove_old, days=days)
 
-    async def tell(self, tx: Transaction, job_id: UUID, done: int, total: int) -> None:
-        """Note how far one is."""
-        await tx.all(_Sql.tell, job_id=job_id, done=done, total=total)
+    async def tell(self, tx: Transaction, job_id: UUID, done: int, total: int) -> bool:
+        """Note how far one is; False if it is not to go on."""
+        return await tx.first(_Sql.tell, job_id=job_id, done=done, total=total) is not None
+
+    async def ask_to_stop(self, tx: Transaction, job_id: UUID, author: str | None) -> bool:
+        """Have one stopped by the process that runs it; False if it has ended."""
+        by = json.dumps({"stopped_by": author})
+        return await tx.first(_Sql.ask_to_stop, job_id=job_id, by=by) is not None
 
     async def finish(
         self, tx: Transaction, job_id: UUID, state: str, done: int, total: int, report: dict[str, Any]

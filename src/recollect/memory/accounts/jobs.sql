@@ -17,9 +17,17 @@ on conflict (namespace, kind) where ended_at is null do nothing
 returning id;
 
 -- tell
--- How far a job is; that it is told at all says that somebody still works on it.
+-- How far a job is; that it is told at all says that somebody still works on it. None if it is not to go on.
 update jobs set done = :done, total = :total, told_at = now()
-where namespace = :namespace and id = :job_id and ended_at is null;
+where namespace = :namespace and id = :job_id and state = 'running' and ended_at is null
+returning id;
+
+-- ask_to_stop
+-- A job that somebody wants to end. Of those that wait for one of its kind, none may begin before it has.
+-- Audit job job_id
+update jobs set state = 'stopping', about = about || :by::text::jsonb
+where namespace = :namespace and id = :job_id and ended_at is null
+returning id;
 
 -- finish
 -- What came of a job.

@@ -12,8 +12,9 @@ from recollect.doors.console import rendering, uploads
 from recollect.doors.console.door import IMPORT, MAX_UPLOAD_BYTES
 from recollect.doors.console.visit import Visit, get, post
 from recollect.flows.jobs.jobs import KEPT_DAYS
-from recollect.flows.jobs.long_work import EXPORT, PruneTerms, Upload
+from recollect.flows.jobs.long_work import EXPORT, PruneTerms, Upload, role_for
 from recollect.flows.transfer.foreign.formats import FORMATS, MEM0, MEMORY_JSON
+from recollect.memory.accounts.jobs import GOING_ON, Job
 from recollect.memory.memories import CATEGORIES
 
 PAGE = "/console/jobs"
@@ -40,7 +41,7 @@ async def jobs(visit: Visit) -> Response:
     engine, namespace = visit.engine, visit.namespace
     recent = await engine.jobs.recent(namespace, SHOWN)
     waiting = await engine.indexer.waiting(namespace, MAX_COUNTED + 1)
-    running = {job.kind for job in recent if job.state == "running"}
+    running = {job.kind for job in recent if job.state in GOING_ON}
     return visit.page(
         "jobs.html",
         recent=recent,
@@ -50,7 +51,8 @@ async def jobs(visit: Visit) -> Response:
         counted=waiting <= MAX_COUNTED,
         indexing=engine.settings.indexer,
         default_model=engine.settings.embedding_model,
-        formats=ABOUT,
+        formats={name: about for name, about in ABOUT.items() if name != EXPORT or origin.may("admin")},
+        may_stop=may_stop,
         categories=CATEGORIES,
         largest=MAX_UPLOAD_BYTES,
         kept_days=KEPT_DAYS,
@@ -60,7 +62,7 @@ async def jobs(visit: Visit) -> Response:
 async def job(visit: Visit) -> Response:
     """How far one job is, or what came of it."""
     found = await visit.engine.jobs.job(visit.namespace, visit.asked("id"))
-    return visit.page("job.html", job=found, formats=ABOUT)
+    return visit.page("job.html", job=found, formats=ABOUT, may_stop=may_stop)
 
 
 async def state(visit: Visit) -> Response:
@@ -96,9 +98,9 @@ async def pieces(first: str, lines: AsyncIterator[str]) -> AsyncIterator[str]:
 
 async def import_file(visit: Visit) -> Response:
     """Take a file, and import it in the background."""
+    user = visit.given("user").strip() or None
     path = await uploads.kept(visit.file("file"))
-    origin, user = visit.given("format") or None, visit.given("user").strip() or None
-    upload = Upload(path, origin, user, dry_run=visit.given("dry_run") == "yes")
+    upload = Upload(path, visit.given("format") or None, user, dry_run=visit.given("dry_run") == "yes")
     return visit.go(JOB_PAGE, id=str(await visit.engine.long_work.import_file(visit.namespace, upload)))
 
 
@@ -121,6 +123,18 @@ async def prune(visit: Visit) -> Response:
     return visit.go(JOB_PAGE, id=str(await visit.engine.long_work.prune(visit.namespace, terms, dry_run=dry_run)))
 
 
+async def stop(visit: Visit) -> Response:
+    """Stop a job, wherever it runs."""
+    job_id = visit.given("id")
+    await visit.engine.long_work.stop(visit.namespace, job_id)
+    return visit.go(JOB_PAGE, id=job_id)
+
+
+def may_stop(job: Job) -> bool:
+    """Whether there is something to stop, for whoever looks at it."""
+    return job.state == "running" and origin.may(role_for(job))
+
+
 ROUTES = [
     get(PAGE, jobs),
     get(JOB_PAGE, job),
@@ -130,4 +144,5 @@ ROUTES = [
     post("/console/jobs/switch", switch),
     post("/console/jobs/embed", embed),
     post("/console/jobs/prune", prune),
+    post("/console/jobs/stop", stop),
 ]

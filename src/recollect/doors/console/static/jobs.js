@@ -1,33 +1,65 @@
-// Shows how far jobs are while they run, and the page anew when one ends.
+// Shows how far jobs are while they run. In a list, a job that ends changes its row alone, since somebody may be filling
+// in a form below; the page of one job is shown anew.
 "use strict";
 
 const PAUSE_MS = 1000;
-const BUSY = [429, 503];
+const LONGEST_PAUSE_MS = 30000;
+const GOING_ON = ["running", "stopping"];
+const BADGES = { done: "good", failed: "bad", lost: "bad" };
+
+// What a server says of a job; null if it does not answer, or not now.
+async function asked(id) {
+  try {
+    const answer = await fetch(`/console/jobs/state?id=${encodeURIComponent(id)}`);
+    if (isSignedOut(answer) || answer.status === 404) return { state: "gone" };
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null; // the server restarts, or the network is away for a moment
+  }
+}
+
+function said(job) {
+  if (job.state === "stopping") return "stopping";
+  if (job.total === 0) return job.done === 0 ? "begun" : `${job.done.toLocaleString("en")} so far`;
+  const share = Math.floor((100 * job.done) / job.total);
+  return `${job.done.toLocaleString("en")} of ${job.total.toLocaleString("en")} (${share} %)`;
+}
+
+function tell(shown, job) {
+  const bar = shown.querySelector("progress");
+  if (job.total > 0) {
+    bar.max = job.total;
+    bar.value = job.done;
+  }
+  shown.querySelector("[data-said]").textContent = said(job);
+}
+
+function end(shown, job) {
+  if (shown.closest("[data-reload]")) {
+    window.location.reload();
+    return;
+  }
+  const badge = document.createElement("span");
+  badge.className = `badge ${BADGES[job.state] || "warn"}`;
+  badge.textContent = job.state;
+  shown.replaceChildren(badge);
+}
 
 async function follow(shown) {
-  const bar = shown.querySelector("progress");
-  const said = shown.querySelector("[data-said]");
+  let pause = PAUSE_MS;
   for (;;) {
-    await new Promise((resolve) => { setTimeout(resolve, PAUSE_MS); });
-    let answer;
-    try {
-      answer = await fetch(`/console/jobs/state?id=${encodeURIComponent(shown.dataset.job)}`);
-    } catch {
-      continue; // the server restarts, or the network is away for a moment
-    }
-    if (isSignedOut(answer)) return;
-    if (BUSY.includes(answer.status)) continue;
-    if (!answer.ok) break;
-    const job = await answer.json();
-    if (job.state !== "running") break;
-    if (job.total > 0) {
-      bar.max = job.total;
-      bar.value = job.done;
-      const share = Math.floor((100 * job.done) / job.total);
-      said.textContent = `${job.done.toLocaleString("en")} of ${job.total.toLocaleString("en")} (${share} %)`;
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+    const job = await asked(shown.dataset.job);
+    if (job === null) {
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    } else if (!GOING_ON.includes(job.state)) {
+      if (job.state !== "gone") end(shown, job);
+      return;
+    } else {
+      pause = PAUSE_MS;
+      tell(shown, job);
     }
   }
-  window.location.reload();
 }
 
 for (const shown of document.querySelectorAll("[data-job]")) follow(shown);

@@ -7,7 +7,6 @@ from typing import Any
 
 from recollect import checks
 from recollect.flows.capabilities import Capabilities
-from recollect.flows.forgetting.receipts import Tally
 from recollect.flows.kinds.kind import Kind
 from recollect.flows.kinds.long_term import DOCUMENT, RESOURCE
 from recollect.flows.transfer.foreign.message_writer import Stored
@@ -51,17 +50,14 @@ class TextWriter:
         return stored
 
     async def _write(self, kind: Kind, new: Sequence[Text], changed: Sequence[Text]) -> None:
-        memory = self._memory
+        memory, importing = self._memory, self._importing
         async with self._database.transaction(self._namespace) as tx:
-            ids = [_id(text) for text in changed]
-            if ids and kind.item is not None:
-                await memory.passages.remove_items(tx, kind.item.name, ids)
-                await kind.item.remove(memory, tx, [kind.item.id.parse(text_id) for text_id in ids], Tally())
-            records = [_record_of(text) for text in (*new, *changed)]
-            lines = [json.dumps(record, ensure_ascii=False) for record in records]
-            await self._importing.add(tx, kind, lines, records)
+            for texts, store in ((new, importing.add), (changed, importing.replace)):
+                if texts:
+                    records = [_record_of(text) for text in texts]
+                    await store(tx, kind, [json.dumps(record, ensure_ascii=False) for record in records], records)
             changes = [Change("import", kind.name, _id(text)) for text in new]
-            changes += [Change("update", kind.name, text_id) for text_id in ids]
+            changes += [Change("update", kind.name, _id(text)) for text in changed]
             changes += await self._link(tx, [text.note for text in (*new, *changed) if text.note])
             await memory.changes.record(tx, changes)
 
