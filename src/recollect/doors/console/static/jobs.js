@@ -15,7 +15,7 @@ async function follow(shown) {
     } catch {
       continue; // the server restarts, or the network is away for a moment
     }
-    if (isSignedOut(answer)) return;
+    if (reloadsToSignIn(answer)) return;
     if (BUSY.includes(answer.status)) continue;
     if (!answer.ok) break;
     const job = await answer.json();
