@@ -103,6 +103,8 @@ def pages(memory: str, session: str, message: str, node: str) -> dict[str, str]:
         "memories of a user": "/console/memories?user=owner-100k",
         "a memory": f"/console/memory?id={memory}",
         "graph": "/console/graph",
+        "graph, in the past": "/console/graph?as_of=2025-06-01T00:00:00",
+        "graph, in the past, the busiest": "/console/graph?order=busiest&as_of=2025-06-01T00:00:00",
         "a node": f"/console/graph?node={node}",
         "quality": "/console/quality",
         "access": "/console/access",

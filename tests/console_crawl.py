@@ -9,11 +9,16 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 
 from recollect.doors.console import cookies
+from recollect.flows.accounts.access import new_key_id
 from tests.hostile_strings import HOSTILE
 
 # They end the visit itself, and have tests of their own.
 LEFT_OUT = frozenset({"/console/sign-out", "/console/sign-in"})
 MAX_PAGES = 150
+
+# The box that confirms that something ends for good, and the id of a new key, with which a form makes only one.
+SURE = "really"
+NEW_ID = "new_id"
 
 _VOID = frozenset({"text", "search", "hidden", "number", "datetime-local", "date", "range", "url", "email", "password"})
 _ADDRESSES = frozenset({"href", "src", "action", "formaction", "data", "poster", "srcdoc"})
@@ -53,6 +58,7 @@ class Seen(HTMLParser):
             upload = given.get("enctype") == "multipart/form-data"
             self.forms.append(Form(given.get("method", "get").upper(), given.get("action", ""), is_upload=upload))
         is_field = tag in ("input", "select", "textarea") and given.get("type", "text") in _VOID
+        is_field = is_field or given.get("name") == SURE
         if is_field and self.forms and given.get("name"):
             self.forms[-1].fields.setdefault(given["name"], given.get("value", ""))
 
@@ -107,7 +113,8 @@ class Crawl:
         for name in form.fields:
             if name != cookies.FIELD:
                 strings = HOSTILE if strings_per_field is None else islice(self._strings, strings_per_field)
-                yield from ({**form.fields, name: string} for string in strings)
+                for string in strings:
+                    yield {**form.fields, **({NEW_ID: new_key_id()} if NEW_ID in form.fields else {}), name: string}
 
     async def send(self, form: Form, fields: dict[str, str]) -> None:
         path = urlsplit(form.action).path

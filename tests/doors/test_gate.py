@@ -206,8 +206,10 @@ async def test_a_client_that_falls_silent_is_told_so(engine: Engine, monkeypatch
 async def test_the_rate_limit_holds_for_each_key(settings: Settings, namespace: str) -> None:
     limited = await Engine.open(settings.model_copy(update={"rate_limit_per_minute": 3}))
     one, two = [await limited.access.create_key(namespace) for _ in range(2)]
+    # Somebody may give a key of another namespace the same id.
+    elsewhere = await limited.access.create_key(f"{namespace}-other", new_id=one.id)
     async with serving(limited) as client:
-        for key in (one, two):
+        for key in (one, two, elsewhere):
             seen = [await status(client, "/ready", Authorization=f"Bearer {key.secret}") for _ in range(4)]
             assert seen == [200, 200, 200, 429]
         answer = await client.get("/ready", headers={"Authorization": f"Bearer {one.secret}"})

@@ -9,6 +9,7 @@ import pytest
 from recollect import origin
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound, Unavailable
+from recollect.flows.accounts import activity
 from recollect.flows.accounts.activity import MAX_DAYS, MAX_HOURS, Activity, Period
 from recollect.flows.kinds.target import NAMESPACE, Target
 from recollect.inference.embedding.embedders import Embedders, LocalModels
@@ -167,6 +168,24 @@ async def test_what_is_older_than_ninety_days_goes(engine: Engine, namespace: st
     engine.activity.count(namespace, Recalls(recalls=1))
     await engine.activity.flush()
     assert [row[1] for row in await stored(engine, namespace)] == [89, 1]
+
+
+@one_pooling
+async def test_what_is_too_old_is_looked_for_once_an_hour(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def flushed() -> list[int]:
+        async with engine.database.transaction(namespace) as tx:
+            await engine.capabilities.recall_counts.add(tx, {this_hour() - timedelta(days=91): Recalls(recalls=91)})
+        engine.activity.count(namespace, Recalls(recalls=1))
+        await engine.activity.flush()
+        return [row[1] for row in await stored(engine, namespace)]
+
+    await say(engine, namespace, "ann", "The ferry leaves at nine.")
+    assert 91 not in await flushed()
+    assert 91 in await flushed()
+    monkeypatch.setattr(activity, "CLEAN_SECONDS", 0.0)
+    assert 91 not in await flushed()
 
 
 @one_pooling

@@ -76,6 +76,33 @@ async def test_a_search_looks_at_some_nodes_and_tells_where_to_look_further(
     assert names(await engine.graph_browsing.nodes(namespace, Wanted("needle"))) == ["needle"]
 
 
+async def test_what_is_called_exactly_what_is_looked_for_is_listed_once(engine: Engine, namespace: str) -> None:
+    for name in ("ann", "annika", "joann", "annabel"):
+        await engine.graph.add_node(namespace, "Person", name)
+    assert await listed(engine, namespace, "newest", Wanted("ann")) == [["ann", "annabel", "joann"], ["annika"]]
+
+
+async def test_the_past_of_a_graph_that_has_grown_is_found_without_a_walk_through_all_that_came_since(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_browsing, "LOOKED_AT", 3)
+    monkeypatch.setattr(graph_browsing, "NEWEST_EDGES", 2)
+    monkeypatch.setattr(graph_browsing, "MAX_EDGES_LOOKED_AT", 2)
+    await relate(engine, namespace, "old KNOWS hub")
+    then = datetime.now(UTC)
+    await relate(engine, namespace, *(f"new{number} KNOWS hub" for number in range(4)))
+    # Edges of that time, though as many as are looked at have come since.
+    assert await listed(engine, namespace, "busiest", Wanted(as_of=then)) == [["old", "hub"]]
+    # Of nodes, so many are looked at for each page as for the present.
+    first = await engine.graph_browsing.nodes(namespace, Wanted(as_of=then))
+    assert (names(first), first.after is None) == ([], False)
+    assert await listed(engine, namespace, "newest", Wanted(as_of=then)) == [[], ["old", "hub"], []]
+    busiest = await engine.graph_browsing.nodes(namespace, Wanted(as_of=then), "busiest")
+    old, hub = [node.id for node, _ in busiest.nodes]
+    assert busiest.uncounted == {hub}, "it has more edges than are looked at"
+    assert old not in busiest.uncounted
+
+
 async def test_a_node_is_shown_as_it_is_or_was(engine: Engine, namespace: str) -> None:
     before = datetime.now(UTC)
     await relate(engine, namespace, "Anna KNOWS Ben 0.5")

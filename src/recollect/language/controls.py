@@ -1,6 +1,7 @@
 """Characters that a terminal obeys instead of showing: escapes, and marks that change the direction of the text.
 
 Stored text is anybody's. Printed as it is, it could move the cursor, rename the window or hide what stands before it.
+Characters that merely cannot be seen stay, since output is piped and copied; pages of the console write those out, too.
 """
 
 import re

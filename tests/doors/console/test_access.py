@@ -39,7 +39,7 @@ async def test_the_first_key_closes_the_namespace_and_signs_in_at_once(
     browser: Browser, engine: Engine, namespace: str
 ) -> None:
     assert "The first key closes it" in await browser.text(PAGE)
-    answer = await browser.send(PAGE, f"{PAGE}/keys", label="first")
+    answer = await browser.send(PAGE, f"{PAGE}/keys", label="first", role="admin")
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     secret = secret_in(answer.text)
     (key,) = await engine.access.keys(namespace)
@@ -52,6 +52,35 @@ async def test_the_first_key_closes_the_namespace_and_signs_in_at_once(
     page = await browser.text(PAGE)
     assert "you are signed in with it" in page
     assert secret.rpartition("_")[2] not in page
+
+
+async def test_the_first_key_over_http_can_make_others(browser: Browser, engine: Engine, namespace: str) -> None:
+    for fields in ({"role": "read"}, {"role": "write"}, {"role": "admin", "only_user": "anna"}):
+        answer = await browser.send(PAGE, f"{PAGE}/keys", **fields)
+        assert (answer.status_code, "The first key of a namespace must have the role admin" in answer.text) == (
+            422,
+            True,
+        )
+    assert await engine.access.is_open(namespace)
+
+
+async def test_a_form_that_is_sent_twice_makes_one_key(admin: Browser, engine: Engine, namespace: str) -> None:
+    chosen = re.findall(r'name="new_id" value="(\w+)"', await admin.text(PAGE))
+    assert len(set(chosen)) == len(chosen) == 2, "to replace the one key, and to make another"
+    replacing, making = chosen
+    (own,) = await engine.access.keys(namespace)
+    for path, fields in (
+        ("keys", {"role": "read", "new_id": making}),
+        ("rotate", {"id": own.id, "hours": "1", "new_id": replacing}),
+    ):
+        first = await admin.send(PAGE, f"{PAGE}/{path}", **fields)
+        assert fields["new_id"] in secret_in(first.text)
+        again = await admin.send(PAGE, f"{PAGE}/{path}", **fields)
+        assert (again.status_code, "has made key" in again.text) == (409, True)
+        assert SECRET.search(again.text) is None
+    assert len(await engine.access.keys(namespace)) == 3
+    wrong = await admin.send(PAGE, f"{PAGE}/keys", role="read", new_id="<b>")
+    assert wrong.status_code == 422
 
 
 async def test_a_key_has_a_role_and_an_end_and_can_be_replaced_and_revoked(
@@ -68,7 +97,9 @@ async def test_a_key_has_a_role_and_an_end_and_can_be_replaced_and_revoked(
     assert other is not None
     assert (other.role, other.label) == ("read", "reader")
     assert await engine.access.credential(made) is None
-    await admin.send(PAGE, f"{PAGE}/revoke", id=other.key_id)
+    refused = await admin.send(PAGE, f"{PAGE}/revoke", id=other.key_id)
+    assert (refused.status_code, "tick the box" in refused.text) == (422, True)
+    await admin.send(PAGE, f"{PAGE}/revoke", id=other.key_id, really="yes")
     states = {key.id: key.revoked_at is not None for key in await engine.access.keys(namespace)}
     assert states[other.key_id]
     wrong = await admin.send(PAGE, f"{PAGE}/keys", label="x", role="emperor")
@@ -96,13 +127,14 @@ async def test_grants_are_shown_on_both_sides_and_ended_by_an_admin_of_the_opene
     page = words(await admin.text(PAGE))
     assert f"also reads {other}" in page
     assert f"{other} {theirs.id} <i>bot</i>" in page
-    answer = await admin.send(PAGE, f"{PAGE}/ungrant", key_namespace=other, id=theirs.id)
+    answer = await admin.send(PAGE, f"{PAGE}/ungrant", key_namespace=other, id=theirs.id, really="yes")
     page = words(await admin.text(answer.headers["location"]))
     assert "The grant is ended" in page
     assert theirs.id not in page
     assert await engine.grants.readers(namespace, 10) == []
     # The key's own side only shows what it holds: who opened the other namespace ends that.
-    assert (await admin.send(PAGE, f"{PAGE}/ungrant", key_namespace=namespace, id=own.id)).status_code == 404
+    fields = {"key_namespace": namespace, "id": own.id, "really": "yes"}
+    assert (await admin.send(PAGE, f"{PAGE}/ungrant", **fields)).status_code == 404
     assert len(await engine.grants.readers(other, 10)) == 1
 
 
@@ -129,12 +161,15 @@ async def test_users_get_a_key_and_are_paged(
 async def test_a_key_without_the_right_sees_no_forms_and_is_refused(
     browser: Browser, engine: Engine, namespace: str, role: str
 ) -> None:
-    await engine.access.create_key(namespace)
+    boss = await engine.access.create_key(namespace, "boss")
+    await engine.access.create_user_key(namespace, "carla")
     await browser.sign_in((await engine.access.create_key(namespace, "desk", role)).secret)  # type: ignore[arg-type]
     page = await browser.text(PAGE)
+    assert "you are signed in with it" in page
+    assert [each for each in ("boss", boss.id, "carla") if each in page] == []
     assert "with a key that has the role admin" in page
     assert '<form method="post" action="/console/access' not in page
-    forms = {"keys": {"label": "x", "role": "read"}, "users": {"user_id": "x"}, "revoke": {"id": "x"}}
+    forms = {"keys": {"label": "x", "role": "read"}, "users": {"user_id": "x"}, "revoke": {"id": "x", "really": "yes"}}
     for change, fields in forms.items():
         assert (await browser.send(PAGE, f"{PAGE}/{change}", **fields)).status_code == 403, change
     assert (await browser.send(PAGE, "/console/sign-out")).status_code == 303

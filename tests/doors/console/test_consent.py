@@ -8,6 +8,7 @@ from playwright.async_api import expect
 from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.browsers import PHONE, Browser, inaccessible
+from tests.console_visits import browsing, token_of
 from tests.oauth_clients import OAuthClient
 from tests.rest_servers import serving
 
@@ -64,3 +65,13 @@ async def test_a_page_of_another_site_cannot_frame_it(engine: Engine, browser: B
         async with browser.visit("about:blank", complaints=refused) as page:
             await page.set_content(f'<iframe src="{html.escape(str(asked))}"></iframe>')
             await expect(page.frame_locator("iframe").get_by_role("button", name="Allow")).to_have_count(0)
+
+
+async def test_the_form_works_in_each_of_two_tabs(engine: Engine, namespace: str) -> None:
+    async with browsing(engine) as visitor:
+        client = await OAuthClient.register(visitor.http, f"{ISSUER}/mcp", redirect_uris=["https://a.example/back"])
+        pages = [await visitor.http.get("/authorize", params=client.request()) for _ in range(2)]
+        for page in pages:
+            form = {"csrf": token_of(page.text), "decision": "deny", **client.request()}
+            answer = await visitor.http.post("/authorize", data=form)
+            assert answer.headers["location"].startswith("https://a.example/back?error=access_denied")

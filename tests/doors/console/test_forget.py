@@ -125,3 +125,17 @@ async def test_the_receipt_of_what_went_is_shown_though_another_item_was_gone(
     receipt = words(answer.text)
     assert f"Removed with {names[0]}" in receipt
     assert f"Not there any more, because they went with the others or before: {names[1]}" in receipt
+
+
+async def test_receipts_are_shown_though_a_later_item_could_not_be_forgotten(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    first, last = [f"message:{await say(engine, namespace, text)}" for text in ("One.", "Two.")]
+    refused = f"message:{'x' * 1000}"
+    token = token_of(await browser.text("/console/memories"))
+    names = [first, refused, last]
+    answer = await browser.http.post("/console/forget", data={"name": names, "csrf": token})
+    shown = words(answer.text)
+    assert answer.status_code == 422
+    assert f"Removed with {first}" in shown
+    assert f"Not forgotten, or not wholly {refused}, {last}" in shown

@@ -1,9 +1,10 @@
 """The graph in the console: found, read and changed without scripts; drawn, grown and walked with them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.async_api import Page, Route, expect
@@ -13,6 +14,7 @@ from recollect.storage.sql import Query
 from tests import console_visits
 from tests.browsers import Browser, inaccessible
 from tests.rest_servers import listening
+from tests.waiting import DEADLINE_SECONDS
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -22,18 +24,24 @@ NODES = Query.named(
     "test.many_nodes",
     "insert into graph_nodes (namespace, name, label, labelled) "
     "select :namespace, 'Node ' || number, 'Label ' || number % 11, true "
-    "from generate_series(1, :count::int) as number",
+    "from generate_series(1, :count::int) as number returning id",
 )
 EDGES = Query.named(
     "test.many_edges",
     "insert into graph_edges (namespace, source, target, relation, weight) "
-    "select :namespace, n.id, others.id, 'R' || step.step, (n.id % 10) / 10.0 "
-    "from graph_nodes n "
-    "cross join generate_series(1, 2) as step (step) "
-    "join graph_nodes others on others.namespace = :namespace "
-    "  and others.name = 'Node ' || 1 + substr(n.name, 6)::int * (37 * step.step) % :count::int "
-    "where n.namespace = :namespace",
+    "select :namespace, given.source, given.target, 'R' || given.step, (given.source % 10) / 10.0 "
+    "from unnest(:sources::bigint[], :targets::bigint[], :steps::int[]) as given (source, target, step)",
 )
+
+# How often the picture is drawn while its nodes move.
+COUNT_FRAMES = """() => {
+    const draw = GraphCanvas.prototype.draw;
+    window.movingFrames = 0;
+    GraphCanvas.prototype.draw = function () {
+        if (!this.model.layout.still) movingFrames++;
+        draw.call(this);
+    };
+}"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,16 @@ async def page(engine: Engine, browser: Browser) -> AsyncIterator[Page]:
 
 async def still(page: Page, nodes: int) -> None:
     """Until the picture has so many nodes, and none of them moves."""
-    await page.wait_for_selector(f'#picture[data-nodes="{nodes}"][data-layout="still"]')
+    await page.wait_for_selector(
+        f'#picture[data-nodes="{nodes}"][data-layout="still"]', timeout=1000 * DEADLINE_SECONDS
+    )
+
+
+async def until(page: Page, condition: str) -> None:
+    """Until an expression of the page holds; its policy lets Playwright wait for none itself."""
+    look = f"const look = () => {condition} ? done() : requestAnimationFrame(look); look();"
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await page.evaluate(f"new Promise(done => {{ {look} }})")
 
 
 async def place_of(page: Page, name: str) -> tuple[float, float]:
@@ -196,8 +213,13 @@ async def test_nodes_and_relations_are_added_and_deleted(
     assert "0.50" in text
     editing = f"{one}&edit=1"
     assert "delete-relation" in await visitor.text(editing)
-    gone = await visitor.send(editing, "/console/graph/delete-relation", node=one.rpartition("=")[2], **edge)
-    assert "No neighbours." in await visitor.text(gone.headers["location"])
+    fields = edge | {"node": one.rpartition("=")[2]}
+    unsure = await visitor.send(editing, "/console/graph/delete-relation", **fields)
+    assert (unsure.status_code, "tick the box" in unsure.text) == (422, True)
+    gone = await visitor.send(editing, "/console/graph/delete-relation", **fields, really="yes")
+    text = await visitor.text(gone.headers["location"])
+    assert "No neighbours." in text
+    assert "Leave the relations as they are" in text, "the next one can be deleted"
     assert {entry.change.door for entry in (await engine.feed.page(namespace)).entries} == {"console"}
     wrong = await visitor.send("/console/graph", "/console/graph/add-relation", **edge | {"weight": "much"})
     assert wrong.status_code == 422
@@ -304,16 +326,64 @@ async def test_a_node_that_is_dragged_stays_where_it_was_put(page: Page, office:
     assert (round(to_x - x), round(to_y - y)) == (40, 30)
 
 
-async def test_five_thousand_nodes_are_drawn_and_come_to_rest(page: Page, engine: Engine, namespace: str) -> None:
+async def test_the_page_scrolls_past_the_picture_until_somebody_goes_into_it(page: Page, office: Office) -> None:
+    await page.goto("/console/graph")
+    await still(page, 5)
+    zoom, place = "graphPage.canvas.camera.zoom", "Math.round(scrollY)"
+    await page.locator("#graph-canvas").scroll_into_view_if_needed()
+    box = await page.locator("#graph-canvas").bounding_box()
+    assert box is not None
+    x, y = box["x"] + 5, box["y"] + 5
+    before = [await page.evaluate(each) for each in (zoom, place)]
+    await page.mouse.move(x, y)
+    await page.mouse.wheel(0, 120)
+    await until(page, f"{place} > {before[1]}")
+    assert await page.evaluate(zoom) == before[0]
+    # One finger that moves up or down is the browser's: it scrolls.
+    assert await page.evaluate("getComputedStyle(document.getElementById('graph-canvas')).touchAction") == "pan-y"
+    # With Ctrl, or once it has the focus, the wheel is for the picture.
+    await page.locator("#graph-frame").focus()
+    await page.mouse.wheel(0, -120)
+    await until(page, f"{zoom} > {before[0]}")
+
+
+async def test_ids_are_asked_for_in_addresses_that_proxies_take_until_one_fails(
+    engine: Engine, browser: Browser, office: Office
+) -> None:
+    async with listening(engine) as url, browser.visit(url, complaints=["422"]) as page:
+        await page.goto("/console/graph")
+        await still(page, 5)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        many = "Array.from({ length: 600 }, (_, i) => String(10n ** 18n + BigInt(i)))"
+        assert await page.evaluate(f"graphPage.connect({many}, {many})") == {"links": 0, "problem": ""}
+        assert len(asked) > 4
+        assert max(map(len, asked)) < 8000
+        asked.clear()
+        failed = await page.evaluate("graphPage.connect(Array(600).fill('1'), ['x', ...Array(600).fill('1')])")
+        assert "must be numbers" in failed["problem"]
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+async def test_five_thousand_nodes_are_drawn_and_come_to_rest(
+    page: Page, engine: Engine, namespace: str, motion: Literal["reduce", "no-preference"]
+) -> None:
+    await page.emulate_media(reduced_motion=motion)
     async with engine.database.transaction(namespace) as tx:
-        await tx.all(NODES, count=5000)
-        await tx.all(EDGES, count=5000)
+        ids = [row["id"] for row in await tx.all(NODES, count=5000)]
+        edges = [(ids[place], ids[place * 37 * step % 5000], step) for place in range(5000) for step in (1, 2)]
+        sources, targets, steps = map(list, zip(*edges, strict=True))
+        await tx.all(EDGES, sources=sources, targets=targets, steps=steps)
     await page.goto("/console/graph")
     await still(page, 100)
+    await page.evaluate(COUNT_FRAMES)
     await page.get_by_label("Nodes at most").select_option("5000")
     await page.get_by_role("button", name="Load the busiest nodes").click()
     await still(page, 5000)
     assert await page.locator("#picture").get_attribute("data-links") == "10000"
     spread = "Math.max(...graphPage.model.layout.x) - Math.min(...graphPage.model.layout.x)"
     assert await page.evaluate(spread) > 1000
+    moving = await page.evaluate("movingFrames")
+    assert moving == 0 if motion == "reduce" else moving > 10
     assert await page.get_by_role("list", name="Nodes in the picture").get_by_role("button").count() == 100

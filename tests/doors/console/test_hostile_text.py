@@ -25,7 +25,6 @@ NOT_LINKED = frozenset(
         "/console/jobs/embed",
         "/console/jobs/stop",
         "/console/review/release",
-        "/console/review/forget",
     }
 )
 
@@ -61,6 +60,24 @@ async def test_nothing_stored_runs_in_a_browser_even_without_a_policy(engine: En
             for address in (*console_pages.every(told), "/console/session?id=hostile"):
                 await page.goto(address)
                 assert await page.evaluate("window.planted === undefined"), address
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u200db", "a\ufe0fb", "\u200c", "x\u2800y", "\uffa0", "\U0001d173", "pay\u200c\u200dload"]
+)
+def test_what_nobody_sees_is_written_out(text: str) -> None:
+    unseen = [f"U+{ord(each):04X}" for each in text if ord(each) > 127]
+    assert all(f">{each}</span>" in rendering.stored(text) for each in unseen)
+    assert all(f"[{each}]" in rendering.written_out(text) for each in unseen)
+    assert not rendering.has_unseen(rendering.written_out(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469", "1\ufe0f\u20e3", "\u2764\ufe0f"],
+)
+def test_letters_and_emoji_that_need_joiners_or_selectors_stay_as_they_are(text: str) -> None:
+    assert str(rendering.stored(text)) == text
 
 
 def test_the_picture_of_the_graph_writes_out_the_same_characters_as_pages_do() -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 from mcp import Client
+from playwright.async_api import Route
 
 from recollect.doors.console.recalls import answer
 from recollect.doors.mcp.server import RecollectServer
@@ -21,6 +22,7 @@ from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.search.recollection import BEYOND
 from recollect.memory.memories import MemoryScope
 from recollect.origin import Limits
+from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests import browsers
 from tests.console_visits import Browser, browsing
@@ -234,6 +236,19 @@ async def test_calls_ask_exactly_the_same_at_every_door(visitor: Browser, engine
         assert [memory["text"] for memory in result.structured_content["memories"]] == texts
 
 
+async def test_a_call_goes_to_the_public_address(settings: Settings, namespace: str) -> None:
+    engine = await Engine.open(settings.model_copy(update={"public_url": "https://memory.example.org"}))
+    try:
+        await say_all(engine, namespace, "ann", *SAID)
+        key = await engine.access.create_key(namespace)
+        async with browsing(engine) as visitor:
+            await visitor.sign_in(key.secret)
+            page = await visitor.text(page_of(query=QUESTION))
+            assert (await arguments_of(pasted(page, "curl")))[1] == "https://memory.example.org/recall"
+    finally:
+        await engine.close()
+
+
 async def test_a_key_is_read_from_a_variable_and_what_mcp_lacks_is_told(
     visitor: Browser, engine: Engine, namespace: str
 ) -> None:
@@ -313,6 +328,42 @@ async def test_the_slider_asks_again_without_reloading(
         await page.get_by_label("Question", exact=True).fill("fence")
         await page.keyboard.press("Enter")
         await page.wait_for_url("**/console/recall?query=fence&top_k=10")
+
+
+async def test_a_refusal_takes_the_place_of_the_answer_as_a_sentence(
+    settings: Settings, namespace: str, browser: browsers.Browser
+) -> None:
+    engine = await Engine.open(settings.model_copy(update={"rate_limit_per_minute": 1}))
+    try:
+        await say_all(engine, namespace, "ann", *SAID)
+        async with listening(engine) as url, browser.visit(url, complaints=["429"]) as page:
+            await page.goto(page_of(query=QUESTION))
+            await page.get_by_label("Move through time").focus()
+            await page.keyboard.press("Home")
+            await page.locator("#answer .fault", has_text="requests per minute are allowed").wait_for()
+            assert await page.locator("main, nav, h1, .result").count() == 3, "those of the page itself"
+            assert await page.locator("#answer").get_attribute("aria-busy") is None
+    finally:
+        await engine.close()
+
+
+async def test_a_question_that_is_given_up_keeps_nobody_waiting(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    await say_all(engine, namespace, "ann", *SAID)
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto(page_of(query=QUESTION))
+        asked: list[Route] = []
+        await page.route("**/recall/answer?*", lambda route: asked.append(route))
+        async with page.expect_request("**/recall/answer?*"):
+            await page.get_by_label("Move through time").focus()
+            await page.keyboard.press("Home")
+        await page.locator("#answer[aria-busy]").wait_for()
+        await page.get_by_label("Question", exact=True).fill("")
+        await page.get_by_label("Move through time").focus()
+        await page.keyboard.press("End")
+        await page.locator("#answer:not([aria-busy])").wait_for()
+        assert await page.locator(".result").count() > 0
 
 
 async def test_a_key_asks_what_it_may_read_together_and_links_only_to_its_own(

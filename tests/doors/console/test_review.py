@@ -1,5 +1,7 @@
 """The page of what is held: people decide, texts stay text, and only an admin sees them."""
 
+import html
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -22,7 +24,9 @@ async def guarded(settings: Settings) -> AsyncIterator[Engine]:
     await engine.close()
 
 
-async def test_what_is_held_is_shown_to_an_admin_who_releases_or_forgets_it(guarded: Engine, namespace: str) -> None:
+async def test_what_is_held_is_shown_to_an_admin_who_releases_it_or_sees_what_forgetting_would_remove(
+    guarded: Engine, namespace: str
+) -> None:
     first = f"document:{await guarded.remember.document(namespace, ORDER, None, None)}"
     second = f"document:{await guarded.remember.document(namespace, ORDER + ' Now.', None, None)}"
     reader = await guarded.access.create_key(namespace, "reader", "read")
@@ -37,7 +41,11 @@ async def test_what_is_held_is_shown_to_an_admin_who_releases_or_forgets_it(guar
         assert "<script>alert" not in page
         answer = await browser.send(PAGE, f"{PAGE}/release", item=first)
         assert answer.headers["location"] == f"{PAGE}?done=released"
-        await browser.send(PAGE, f"{PAGE}/forget", item=second)
+        page = await browser.text(PAGE)
+        (link,) = re.findall(r'href="(/console/forget[^"]+)"', page)
+        assert "Nothing has been removed yet." in await browser.text(html.unescape(link))
+        assert (await browser.send(PAGE, f"{PAGE}/forget", item=second)).status_code == 404
+        assert "Removed with" in (await browser.send(PAGE, "/console/forget", name=second)).text
         assert "Nothing waits for a review." in await browser.text(PAGE)
         assert "by <span" in await browser.text(f"{PAGE}?state=released")
         assert (await browser.send(PAGE, f"{PAGE}/release", "wrong", item=first)).status_code == 403

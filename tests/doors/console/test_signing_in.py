@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.applications import Starlette
 
-from recollect.doors.console import cookies
+from recollect.doors.console import cookies, rendering
 from recollect.engine import Engine
 from recollect.flows.remember import Turn
 from recollect.memory.log import NewMessage
 from recollect.origin import Limits
+from recollect.settings import Settings
 from tests.console_visits import Browser, another_browser, browsing, token_of
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -89,6 +90,7 @@ async def test_a_form_that_another_site_sends_is_refused(browser: Browser, secre
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403),
         ({"Origin": "http://localhost:1"}, 403),
+        ({"Origin": "http://["}, 403),
         ({"Sec-Fetch-Site": "same-origin", "Origin": f"http://{host}"}, 303),
     ):
         answer = await browser.http.post("/console/sign-out", data=form, headers=headers)
@@ -108,6 +110,72 @@ async def test_a_sign_in_that_has_ended_does_not_fall_into_an_open_namespace(
     assert asked.headers["location"] == "/console/sign-in?next=%2Fconsole"
     assert "You are no longer signed in" in await browser.text("/console/sign-in")
     assert cookies.NAME not in browser.http.cookies
+
+
+async def test_the_form_works_in_each_of_two_tabs(browser: Browser, secret: str) -> None:
+    first = token_of(await browser.text("/console/sign-in"))
+    second = token_of(await browser.text("/console/sign-in"))
+    before = browser.http.cookies[cookies.BEFORE]
+    for token in (first, second):
+        answer = await browser.http.post("/console/sign-in", data={"csrf": token, "key": secret})
+        assert answer.status_code == 303
+        assert before not in browser.http.cookies[cookies.NAME], "what stood before signing in opens nothing after it"
+
+
+async def test_a_form_token_that_is_none_of_ours_is_replaced(browser: Browser, secret: str) -> None:
+    for planted in ("planted", "planted" * 20, "in." + "x" * 43):
+        browser.http.cookies.clear()
+        browser.http.cookies.set(cookies.BEFORE, planted, path="/console")
+        page = await browser.open("/console/sign-in")
+        assert token_of(page.text) != cookies.csrf_of(planted)
+        assert planted not in page.headers["set-cookie"]
+
+
+async def test_signing_in_ends_what_the_browser_had_before_and_what_is_over(
+    browser: Browser, engine: Engine, namespace: str, secret: str
+) -> None:
+    async def left() -> int:
+        async with engine.database.unscoped() as connection:
+            count = "select count(*) from api_keys where namespace = $1 and browser_of is not null"
+            return int(await connection.fetchval(count, namespace))
+
+    await browser.sign_in(secret)
+    earlier = browser.http.cookies[cookies.NAME]
+    await browser.sign_in(secret)
+    assert await left() == 1
+    assert await engine.access.browser(earlier) is None
+    async with another_browser(str(browser.http.base_url)) as other:
+        await other.sign_in(secret)
+        assert await left() == 2
+        async with engine.database.unscoped() as connection:
+            await connection.execute(
+                "update api_keys set browser_until = now() where namespace = $1 and browser_of is not null", namespace
+            )
+        browser.http.cookies.clear()
+        await browser.sign_in(secret)
+    assert await left() == 1
+
+
+async def test_a_made_up_cookie_is_not_looked_up_and_counts_like_a_wrong_key(
+    settings: Settings, namespace: str
+) -> None:
+    engine = await Engine.open(settings.model_copy(update={"rate_limit_per_minute": 3}))
+    try:
+        await engine.access.create_key(namespace)
+        async with browsing(engine) as browser:
+            for path in ("/console", "/console/sign-in"):
+                made_up = "in." + "x" * 43
+                headers = {"Cookie": f"{cookies.NAME}={made_up}"}
+                answers = [(await browser.http.get(path, headers=headers)).status_code for _ in range(4)]
+                assert answers[-1] == 429, path
+    finally:
+        await engine.close()
+
+
+async def test_a_sign_in_is_read_only_if_it_is_small(browser: Browser, secret: str) -> None:
+    token = token_of(await browser.text("/console/sign-in"))
+    answer = await browser.http.post("/console/sign-in", data={"csrf": token, "key": "x" * 100_000})
+    assert answer.status_code == 413
 
 
 async def test_nobody_is_sent_to_another_site_after_signing_in(browser: Browser, secret: str) -> None:
@@ -187,6 +255,16 @@ async def test_a_form_without_the_token_of_this_browser_changes_nothing(browser:
         assert (answer.status_code, "did not come from this console" in answer.text) == (403, True)
     await browser.text("/console")
     assert (await browser.http.post("/console/sign-in", data={"key": secret})).status_code == 403
+
+
+async def test_a_file_of_another_version_is_not_kept(browser: Browser) -> None:
+    current = rendering.static("graph.js")
+    for address, kept in (
+        (current, "public, max-age=31536000, immutable"),
+        (current.replace("v=", "v=0"), "no-cache"),
+        (current.partition("?")[0], "no-cache"),
+    ):
+        assert (await browser.open(address)).headers["cache-control"] == kept, address
 
 
 async def test_no_page_can_be_framed_and_nothing_inline_runs(browser: Browser, secret: str) -> None:

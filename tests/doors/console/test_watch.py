@@ -1,5 +1,6 @@
 """The page of changes: what it lists, and the stream behind it, until the server stops."""
 
+import asyncio
 import json
 import os
 import re
@@ -141,6 +142,23 @@ async def test_new_changes_appear_in_the_browser_until_it_pauses(
         await page.get_by_role("button", name="Go on").click()
         await page.get_by_text("While nobody looked.").wait_for()
         assert await page.locator("#changes > li").first.get_attribute("data-number") == "3"
+
+
+async def test_older_changes_begin_where_the_list_ends(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    await engine.remember.text(namespace, "There before.")
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto("/console/watch")
+        await page.get_by_text("Live. No new changes yet.").wait_for()
+        assert await page.get_by_role("link", name="Older").count() == 0
+        await asyncio.gather(*(engine.remember.text(namespace, f"Text {number}.") for number in range(204)))
+        await page.locator("#changes > li").first.get_by_text("no. 205").wait_for()
+        assert await page.locator("#changes > li").count() == 200
+        assert await page.locator("#changes > li").last.get_attribute("data-number") == "6"
+        await page.get_by_role("link", name="Older").click()
+        await page.wait_for_url("**/console/watch?before=6")
+        assert await page.locator("#changes > li").first.get_attribute("data-number") == "5"
 
 
 def test_ctrl_c_stops_a_server_at_once_though_a_stream_is_open(settings: Settings, server: embedded.Lease) -> None:

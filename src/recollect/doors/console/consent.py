@@ -121,7 +121,7 @@ class Consent:
 
     def page(self, asked: AuthorizationRequest, fault: str = "") -> Response:
         """The page. What the client says about itself is shown as text, and as a claim."""
-        token = cookies.new_token()
+        token = cookies.token_of_form(self._request, cookies.CONSENT)
         back = urlsplit(asked.redirect_uri)
         response = rendering.page(
             self._request,

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
@@ -24,6 +25,9 @@ CONSENT = "recollect_consent"
 # More than this is none of our cookies.
 MAX_CHARACTERS = 200
 
+# As `new_token` makes them; the token of somebody who signed in has a full stop.
+_OURS = re.compile("[A-Za-z0-9_-]{43}")
+
 
 def token_in(headers: Headers, name: str = NAME) -> str | None:
     """The token that a browser has: of somebody who signed in, or, in an open namespace, any."""
@@ -40,6 +44,17 @@ def token_in(headers: Headers, name: str = NAME) -> str | None:
 def new_token() -> str:
     """For a browser that did not sign in, so that its forms can be told from those of other sites."""
     return secrets.token_urlsafe(32)
+
+
+def token_of_form(request: Request, name: str) -> str:
+    """The token of a form that needs nobody to be signed in: the one that the browser has, so that the form works in
+    several tabs, or a new one.
+
+    Somebody else may have planted it. It proves nothing but that a form is ours, beside `is_same_origin`; who signs in
+    is given another one, made then.
+    """
+    known = token_in(request.headers, name)
+    return known if known is not None and _OURS.fullmatch(known) else new_token()
 
 
 def csrf_of(token: str) -> str:
@@ -67,7 +82,7 @@ def is_same_origin(request: Request) -> bool:
     if origin is None:
         return True
     public = request.app.state.engine.settings.public_url
-    return origin == public or urlsplit(origin).netloc == request.headers.get("host")
+    return origin == public or origin.partition("://")[2] == request.headers.get("host")
 
 
 def keep(response: Response, request: Request, token: str, name: str = NAME, path: str = "/console") -> None:
@@ -81,6 +96,12 @@ def keep(response: Response, request: Request, token: str, name: str = NAME, pat
         httponly=True,
         samesite="strict",
     )
+
+
+def address(request: Request) -> str:
+    """Where programs reach this server: the public address, or else where the browser did."""
+    public: str | None = request.app.state.engine.settings.public_url
+    return public or str(request.base_url)
 
 
 def is_behind_tls(request: Request) -> bool:

@@ -21,7 +21,7 @@ IMPORT = f"{PATH}/jobs/import"
 
 # The consent page, which is served even without the rest of the console.
 AUTHORIZE = "/authorize"
-MAX_CONSENT_BYTES = 64 * 1024
+MAX_PUBLIC_BYTES = 64 * 1024
 
 # A file to import goes to disk, piece by piece. It is read only from those whom the gate admitted.
 MAX_UPLOAD_BYTES = 1024 * 1024 * 1024
@@ -57,9 +57,14 @@ class Console:
         """Whether a page shows nothing of anybody's memory."""
         return path in (SIGN_IN, AUTHORIZE) or path.startswith(STATIC)
 
+    def looks_up(self, path: str, headers: Headers) -> bool:
+        """Whether a public page asks the database: for the client to connect, or whether a sign-in has ended."""
+        token = cookies.token_in(headers) if path == SIGN_IN else None
+        return path == AUTHORIZE or (token is not None and token.startswith(BROWSER_PREFIX))
+
     def largest_body(self, path: str) -> int | None:
-        """How many bytes a page takes, if not the usual number."""
-        return MAX_UPLOAD_BYTES if path == IMPORT else MAX_CONSENT_BYTES if path == AUTHORIZE else None
+        """How many bytes a page takes, if not the usual number; few where anybody may send them."""
+        return MAX_UPLOAD_BYTES if path == IMPORT else MAX_PUBLIC_BYTES if path in (SIGN_IN, AUTHORIZE) else None
 
     async def credential(self, headers: Headers) -> Credential | None:
         """Whom the cookie of a request belongs to. One that has ended is refused, even by an open namespace."""

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from recollect import __version__, origin
 from recollect.doors import lineage
 from recollect.doors.console import links
-from recollect.language import controls, words
+from recollect.language import words
 
 # Scripts and styles come from our own files alone; no page can be framed, and forms go nowhere else.
 POLICY = (
@@ -33,10 +33,22 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 
-# Characters that change how others look, or that nobody can see; a tab and a newline are harmless.
+# Characters that change how others look, or that nobody can see; a tab and a newline are harmless. Joiners stay between
+# letters of scripts that need them (Arabic, those of India, Burmese, Khmer, Mongolian) and within emoji; a variation
+# selector stays behind what has variants (symbols, emoji, Chinese characters, Burmese) and within a keycap.
+_JOINED = (
+    "\u0600-\u06ff\u0750-\u077f\u08a0-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u27ff\u2900-\u2bff\ufe0f"
+    "\U0001f000-\U0001faff"
+)
+_VARIED = (
+    "\xa9\xae\u1000-\u109f\u203c\u2049\u2100-\u27ff\u2900-\u2bff\u3001-\u303d\u3297\u3299\u3400-\u9fff\uff01-\uff60"
+    "\U0001f000-\U0001faff"
+)
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+    "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"|[\u200c\u200d](?:(?<![{_JOINED}].)|(?![{_JOINED}]))"
+    f"|[\ufe00-\ufe0f](?<![{_VARIED}].)(?!\u20e3)"
 )
 
 
@@ -76,6 +88,11 @@ def stored(text: object) -> Markup:
         pieces += escape(whole[end : match.start()]), mark
         end = match.end()
     return Markup("").join([*pieces, escape(whole[end:])])
+
+
+def written_out(text: object) -> str:
+    """The same without markup: for titles, and for what a screen reader says."""
+    return INVISIBLE.sub(lambda match: f"[U+{ord(match.group()):04X}]", str(text).replace("\r\n", "\n"))
 
 
 def marked(text: str, places: Sequence[tuple[int, int]]) -> Markup:
@@ -147,9 +164,14 @@ def static_files() -> Mapping[str, bytes]:
 
 
 @cache
+def static_version(name: str) -> str:
+    """What stands for the content of a file in its address."""
+    return hashlib.sha256(static_files()[name]).hexdigest()[:12]
+
+
 def static(name: str) -> str:
     """The address of a file, which is another one once the file has changed."""
-    return f"/console/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
+    return f"/console/static/{name}?v={static_version(name)}"
 
 
 @cache
@@ -168,7 +190,7 @@ def _environment() -> Environment:
         field_time=field_time,
         bytes=size,
         shortened=shortened,
-        written_out=controls.shown,
+        written_out=written_out,
         pretty=pretty,
         number=lambda n: f"{n:,}",
         first_upper=lambda text: text[:1].upper() + text[1:],  # `capitalize` would write "Keys to the api"

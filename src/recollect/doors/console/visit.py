@@ -75,6 +75,11 @@ class Visit:
         """The values of a field that may stand several times."""
         return [value for value in self._form.getlist(name) if isinstance(value, str)]
 
+    def require_sure(self) -> None:
+        """Refuse a form whose box that confirms it is not ticked."""
+        if self.given("really") != "yes":
+            raise Invalid("Nothing was changed: go back and tick the box beside the button, which confirms it")
+
     def file(self, name: str) -> UploadFile:
         """A file that the form brings."""
         value = self._form.get(name)

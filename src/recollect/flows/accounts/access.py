@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from dataclasses import dataclass
@@ -29,7 +30,18 @@ BROWSER_SECONDS = 12 * 3600
 # instead: its pages and forms would act on another memory.
 BROWSER_PREFIX = "in."
 
+# As `sign_in` makes them. Nothing else is looked up.
+_BROWSER_TOKEN = re.compile(re.escape(BROWSER_PREFIX) + "[A-Za-z0-9_-]{43}")
+
 MAX_OVERLAP_SECONDS = 365 * 86_400.0
+
+_KEY_ID = re.compile("[0-9a-f]{8}")
+
+_FIRST = (
+    "The first key of a namespace must have the role admin and no limits, or nobody could make or revoke another. "
+    "On the server, `recollect keys create` makes any key."
+)
+_MADE = "This has made key {id} already, and its secret is not shown again: revoke that key if the secret is lost"
 
 # One sentence for every reason: it must not tell which part was wrong.
 NOT_ADMITTED = "user_id or user_key is not valid"
@@ -86,8 +98,12 @@ class Access:
         expires_at: datetime | None = None,
         limits: Limits | None = None,
         quota: Quota = NO_QUOTA,
+        new_id: str | None = None,
     ) -> NewKey:
-        """A key that opens a namespace, or the memory of one user or agent in it, for what its role may do."""
+        """A key that opens a namespace, or the memory of one user or agent in it, for what its role may do.
+
+        Whoever chooses its id with `new_key_id` can send the same request twice: only the first makes a key.
+        """
         origin.require_no_quota()
         checks.one_of(role, ROLES, "role")
         only = limits or Limits()
@@ -99,19 +115,25 @@ class Access:
         quotas.check(quota)
         terms = KeyTerms(checks.optional_text(label, "label"), role, until, only, quota)
         async with self._database.transaction(namespace) as tx:
-            made = await self._add(tx, "rk", terms, None)
+            # An operator can make another key at any time; who came over HTTP may be let in no more.
+            has_all_rights = role == "admin" and only == Limits()
+            if origin.current().reach is not None and not has_all_rights and not await self._keys.guard(tx):
+                raise Invalid(_FIRST)
+            made = await self._add(tx, "rk", terms, None, new_id)
         self.clear_cache()
         return made
 
-    async def rotate(self, namespace: str, key_id: str, overlap_seconds: float) -> NewKey:
+    async def rotate(self, namespace: str, key_id: str, overlap_seconds: float, new_id: str | None = None) -> NewKey:
         """Another key for the same purpose and, if the old one expires, for as long; the old one works a while yet."""
         origin.require_no_quota()
         checks.number_between(overlap_seconds, 0, MAX_OVERLAP_SECONDS, "overlap in seconds")
         async with self._database.transaction(namespace) as tx:
+            if new_id is not None and await self._keys.exists(tx, new_id):
+                raise Conflict(_MADE.format(id=new_id))
             old = await locked_key(tx, self._keys, key_id)
             limits = Limits(old.only_user, old.only_agent)
             until = None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
-            made = await self._add(tx, "rk", KeyTerms(old.label, old.role, until, limits, old.quota), None)
+            made = await self._add(tx, "rk", KeyTerms(old.label, old.role, until, limits, old.quota), None, new_id)
             await self._grants.copy(tx, key_id, made.id)
             await self._keys.end_in(tx, key_id, overlap_seconds)
         self.clear_cache()
@@ -137,6 +159,14 @@ class Access:
         """Some keys that open the whole namespace: those that are not revoked first, then the newest."""
         async with self._database.reading(namespace) as db:
             return await self._keys.applications(db, limit, skip)
+
+    async def own(self, namespace: str) -> Key | None:
+        """The key of the present caller, if one is used."""
+        key_id = origin.current().key_id
+        if key_id is None:
+            return None
+        async with self._database.reading(namespace) as db:
+            return await self._keys.working(db, key_id)
 
     async def users(self, namespace: str, limit: int, after: str = "", prefix: str = "") -> list[Key]:
         """The last key of each user of the gateway, in the order of their ids, behind one of them."""
@@ -180,19 +210,26 @@ class Access:
             raise Conflict("Your key was revoked just now: try again")
         return known
 
-    async def sign_in(self, secret: str) -> str | None:
-        """A token for a browser, which stands for the key for some hours; None if that is no key of a namespace."""
+    async def sign_in(self, secret: str, instead_of: str | None = None) -> str | None:
+        """A token for a browser, which stands for the key for some hours; None if that is no key of a namespace.
+
+        The token that the browser had until now ends.
+        """
         key = await self.credential(secret)
         if key is None or key.user_id is not None:
             return None
         token = BROWSER_PREFIX + secrets.token_urlsafe(32)
         with origin.own_work():
             async with self._database.transaction(key.namespace) as tx:
+                await self._keys.remove_browsers(tx, digest(instead_of or ""))
                 await self._keys.add_browser(tx, secrets.token_hex(8), digest(token), key, BROWSER_SECONDS)
+        self._browsers.clear()
         return token
 
     async def browser(self, token: str) -> Credential | None:
         """The key that a browser's token stands for, or None."""
+        if not _BROWSER_TOKEN.fullmatch(token):
+            return None
         hashed = digest(token)
         known = self._browsers.get(hashed)
         if known is None:
@@ -258,10 +295,16 @@ class Access:
         """How many keys in use other namespaces have, by namespace; for operators."""
         return await self._keys.elsewhere(self._database, namespace, limit)
 
-    async def _add(self, tx: Transaction, prefix: str, terms: KeyTerms, user_id: str | None) -> NewKey:
-        key_id = secrets.token_hex(4)
+    async def _add(
+        self, tx: Transaction, prefix: str, terms: KeyTerms, user_id: str | None, new_id: str | None = None
+    ) -> NewKey:
+        if new_id is not None and not _KEY_ID.fullmatch(new_id):
+            raise Invalid("The id of a new key must be eight digits or letters from a to f")
+        key_id = new_id or new_key_id()
         secret = f"{prefix}_{key_id}_{secrets.token_urlsafe(32)}"
         key = await self._keys.add(tx, key_id, digest(secret), terms, user_id)
+        if key is None and user_id is None:
+            raise Conflict(_MADE.format(id=key_id))
         if key is None:
             raise Conflict(
                 f"User {user_id} already has a key, which is shown only once. "
@@ -318,6 +361,11 @@ async def locked_key(tx: Transaction, keys: Keys, key_id: str) -> Key:
             "Keys of gateway users cannot be rotated, and their quota is RECOLLECT_USER_QUOTA."
         )
     return key
+
+
+def new_key_id() -> str:
+    """An id for a key that is not made yet."""
+    return secrets.token_hex(4)
 
 
 def digest(secret: str) -> bytes:

@@ -5,6 +5,8 @@ Recalls are counted in memory and added to the database in the background. Write
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +27,8 @@ MAX_HOURS = 168
 MAX_DAYS = 90
 
 FLUSH_SECONDS = 5.0
+# How often hours that are too old are removed.
+CLEAN_SECONDS = 3600.0
 # A database that hangs must not keep the process.
 CLOSE_SECONDS = 1.0
 
@@ -57,6 +61,7 @@ class Activity:
         self._counts = counts
         self._changes = changes
         self._unsaved: dict[str, dict[datetime, Recalls]] = {}
+        self._cleaned: dict[str, float] = {}
         self._counted = asyncio.Event()
         self._task = tasks.BackgroundTask("recollect-activity")
 
@@ -84,6 +89,8 @@ class Activity:
         """Save what is counted. What cannot be saved is kept for the next time, and a failure raised at the end."""
         problem: RecollectError | None = None
         for namespace in list(self._unsaved):
+            now = time.monotonic()
+            is_cleaning = now - self._cleaned.get(namespace, -math.inf) >= CLEAN_SECONDS
             hours = self._unsaved.pop(namespace, {})
             is_saved = False
             try:
@@ -93,8 +100,11 @@ class Activity:
                         # Else a recall would leave rows in a deleted namespace, or in a database to be restored.
                         if await self._counts.is_filled(tx):
                             await self._counts.add(tx, hours)
-                        await self._counts.remove_before(tx, datetime.now(UTC) - timedelta(days=MAX_DAYS))
+                        if is_cleaning:
+                            await self._counts.remove_before(tx, datetime.now(UTC) - timedelta(days=MAX_DAYS))
                 is_saved = True
+                if is_cleaning:
+                    self._note_cleaned(namespace, now)
             except RecollectError as failure:
                 problem = failure
             finally:
@@ -128,6 +138,11 @@ class Activity:
             writes = before.get(end, 0) - before.get(start, 0)
             periods.append(Period(start, writes, of_period.recalls, of_period.degraded, of_period.failed))
         return periods
+
+    def _note_cleaned(self, namespace: str, now: float) -> None:
+        if len(self._cleaned) >= MAX_NAMESPACES:
+            self._cleaned.clear()
+        self._cleaned[namespace] = now
 
     def _keep(self, namespace: str, hour: datetime, recalls: Recalls) -> None:
         hours = self._unsaved.get(namespace)

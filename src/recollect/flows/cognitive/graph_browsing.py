@@ -28,14 +28,19 @@ NEWEST_EDGES = 10_000
 NEWEST_NODES = 10_000
 MAX_LABELS = 30
 
+# Edges of one node that are looked at to count those that it had at some time.
+MAX_EDGES_LOOKED_AT = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of nodes, each with the number of its edges; more than MAX_COUNTED count as that many."""
+    """A page of nodes, each with the number of its edges, as far as they are counted."""
 
     nodes: list[tuple[ListedNode, int]]
     after: Place | None
     """Where the next page begins, if there is one."""
+    uncounted: frozenset[int] = frozenset()
+    """The nodes that may have more edges than were counted."""
 
 
 class PartNode(NamedTuple):
@@ -77,14 +82,18 @@ class GraphBrowsing:
         checks.optional_short_name(wanted.label, "label")
         async with self._database.reading(namespace) as db:
             found, further = await (self._busiest if order == "busiest" else self._newest)(db, wanted, after, limit)
+            # What is called exactly that is the first of the first page, and so not in any other place.
+            found = [node for node in found if node.name != wanted.text]
             if wanted.text is not None and after is None:
                 ends = await self._graph.view(wanted.as_of).ends(db, [wanted.text])
                 named = [await self._pages.node(db, end.id, wanted.as_of) for end in ends.values()]
-                first = [node for node in named if node and wanted.label in (None, node.label)]
-                found = [*first, *(node for node in found if node.name != wanted.text)]
+                found = [*(node for node in named if node and wanted.label in (None, node.label)), *found]
             ids = [node.id for node in found]
-            counts = await self._pages.edge_counts(db, ids, wanted.as_of, most=MAX_COUNTED)
-        return Listing([(node, counts[node.id]) for node in found], further)
+            counts = await self._pages.edge_counts(
+                db, ids, wanted.as_of, most=MAX_COUNTED, looked_at=MAX_EDGES_LOOKED_AT
+            )
+        more = frozenset(node_id for node_id, count in counts.items() if count.has_more)
+        return Listing([(node, counts[node.id].edges) for node in found], further, more)
 
     async def _newest(
         self, db: Statements, wanted: Wanted, after: Place | None, limit: int
@@ -92,7 +101,7 @@ class GraphBrowsing:
         found = await self._pages.newest(db, wanted, after, looked_at=LOOKED_AT, limit=limit + 1)
         if len(found) > limit:
             return found[:limit], Place(found[limit - 1].id)
-        return found, await self._pages.reached(db, wanted, after, looked_at=LOOKED_AT)
+        return found, await self._pages.reached(db, after, looked_at=LOOKED_AT)
 
     async def _busiest(
         self, db: Statements, wanted: Wanted, after: Place | None, limit: int

@@ -1,10 +1,10 @@
 """Forget: permanently deletes an item, a session, a user or a namespace, and reports what was deleted."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from recollect import checks, origin, telemetry
-from recollect.errors import Conflict, Invalid, NotFound
+from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.flows.accounts.access import Access
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.forgetting.counts import Counts
@@ -24,6 +24,9 @@ from recollect.storage.database import Database, Transaction
 # Sessions that leave together, a thousand messages in each transaction.
 SESSIONS_AT_ONCE = 100
 
+# What one call forgets.
+MAX_AT_ONCE = 50
+
 # How often to go through a namespace that is still being written to.
 _PASSES = 3
 
@@ -36,6 +39,19 @@ _UNKNOWN = {
 
 class _Rehearsed(Exception):
     """Undoes what was only to be counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What became of several targets.
+
+    `missing` were not there any more. With a `problem`, `left` were not forgotten, or not wholly the first of them.
+    """
+
+    receipts: list[Receipt]
+    missing: list[Target]
+    left: list[Target] = field(default_factory=list)
+    problem: RecollectError | None = None
 
 
 class Forget:
@@ -82,6 +98,29 @@ class Forget:
         else:
             return await self._items(namespace, target, tally, twins=twins)
         return _known(tally.receipt(str(target)), target)
+
+    async def several(self, namespace: str, targets: Sequence[Target], *, twins: bool = False) -> Forgotten:
+        """Forget one after another. A failure ends it, but does not lose the receipts of what went before."""
+        _check_number(targets)
+        receipts: list[Receipt] = []
+        missing: list[Target] = []
+        for place, target in enumerate(targets):
+            try:
+                receipts.append(await self.forget(namespace, target, twins=twins))
+            except NotFound:
+                missing.append(target)
+                if len(missing) == len(targets):
+                    raise
+            except RecollectError as problem:
+                if not receipts:
+                    raise
+                return Forgotten(receipts, missing, list(targets[place:]), problem)
+        return Forgotten(receipts, missing)
+
+    async def count_several(self, namespace: str, targets: Sequence[Target], *, twins: bool = False) -> list[Receipt]:
+        """Count what would be deleted with each; delete nothing."""
+        _check_number(targets)
+        return [await self.count(namespace, target, twins=twins) for target in targets]
 
     async def item(self, namespace: str, item_id: str, *, twins: bool = False) -> Receipt:
         """Remove what a name calls: see Target.named. The other messages of a session keep their positions."""
@@ -219,6 +258,11 @@ def _check(namespace: str, target: Target, twins: bool) -> None:
             raise Invalid(f"Cannot delete namespace {target.id}: the request is for namespace {namespace}")
     else:
         checks.short_name(str(target), "id")
+
+
+def _check_number(targets: Sequence[Target]) -> None:
+    if len(targets) > MAX_AT_ONCE:
+        raise Invalid(f"Forget at most {MAX_AT_ONCE} items at once")
 
 
 def _known(receipt: Receipt, target: Target) -> Receipt:

@@ -21,6 +21,7 @@ class _Sql(Queries, file="access.sql"):
     add_browser: Query
     remove_browsers: Query
     find_browser: Query
+    exists: Query
     lock: Query
     working: Query
     end_in: Query
@@ -122,7 +123,7 @@ class Keys:
     async def add(
         self, tx: Transaction, key_id: str, digest: bytes, terms: KeyTerms, user_id: str | None
     ) -> Key | None:
-        """A new key, or None if this user has one already."""
+        """A new key, or None if its id is taken or this user has one already."""
         row = await tx.first(
             _Sql.add,
             key_id=key_id,
@@ -136,6 +137,10 @@ class Keys:
             **terms.quota.numbers(),
         )
         return None if row is None else Key(*row)
+
+    async def exists(self, db: Statements, key_id: str) -> bool:
+        """Whether there is or was a key of this id."""
+        return bool((await db.one(_Sql.exists, key_id=key_id))["found"])
 
     async def lock(self, tx: Transaction, key_id: str) -> Key | None:
         """A key that works now, held until the transaction ends; None for one of a user of the gateway."""

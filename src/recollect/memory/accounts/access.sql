@@ -1,5 +1,5 @@
 -- add
--- A key, by the hash of its secret; a user who has one keeps it.
+-- A key, by the hash of its secret; no row if its id is taken, or if a user has one already.
 -- Role admin: only those who may do everything manage keys.
 -- Audit key id
 insert into api_keys (
@@ -10,12 +10,13 @@ values (
     :namespace, :key_id, :digest, :label, :user_id, :role, :expires_at, :only_user, :only_agent, :requests_per_minute,
     :rows_per_day, :bytes_per_day
 )
-on conflict (namespace, user_id) where user_id is not null and revoked_at is null do nothing
+on conflict do nothing
 returning id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
           requests_per_minute, rows_per_day, bytes_per_day;
 
 -- of_namespace
 -- The keys of a namespace, revoked ones too, oldest first.
+-- Role admin: only those who manage keys see whose there are.
 -- Audit key id
 select id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
        requests_per_minute, rows_per_day, bytes_per_day
@@ -25,6 +26,7 @@ order by created_at, id;
 
 -- applications
 -- Keys of applications, those that are not revoked first, then the newest.
+-- Role admin: only those who manage keys see whose there are.
 -- Audit key id
 select id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
        requests_per_minute, rows_per_day, bytes_per_day
@@ -35,6 +37,7 @@ limit :limit offset :skip;
 
 -- users
 -- The last key of each user of the gateway whose id begins with a text, behind one of them.
+-- Role admin: only those who manage keys see whose there are.
 -- Audit key id
 select distinct on (user_id) id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
        requests_per_minute, rows_per_day, bytes_per_day
@@ -42,6 +45,10 @@ from api_keys
 where namespace = :namespace and user_id > :after::text and starts_with(user_id, :prefix::text)
 order by user_id, revoked_at is null desc, created_at desc
 limit :limit;
+
+-- exists
+-- Whether a key ever had this id.
+select exists (select from api_keys where namespace = :namespace and id = :key_id) as found;
 
 -- lock
 -- A key that works and is no user's; nobody else changes it until the transaction ends.
@@ -54,7 +61,8 @@ for update;
 
 -- working
 -- A key that works, also a user's.
-select id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent
+select id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
+       requests_per_minute, rows_per_day, bytes_per_day
 from api_keys
 where namespace = :namespace and id = :key_id and browser_of is null and revoked_at is null
   and (expires_at is null or expires_at > now());

@@ -32,6 +32,7 @@ where namespace = :namespace and id = :id and (last_used_at is null or last_used
 
 -- of_namespace
 -- Connections that still work, newest first.
+-- Role admin: only those who manage keys see who uses them.
 -- Audit connection id
 select c.id, c.key_id, c.client_name, c.redirect_uri, c.role, c.created_at, c.last_used_at
 from connections c

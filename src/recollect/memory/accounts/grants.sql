@@ -16,6 +16,7 @@ returning key_id;
 
 -- readers
 -- Keys of other namespaces that may read this one and still work.
+-- Role admin: only those who manage keys see whose there are.
 -- Audit grant key_id
 select g.namespace, g.key_namespace, g.key_id, g.created_at, g.expires_at, k.label, k.last_used_at
 from key_grants g

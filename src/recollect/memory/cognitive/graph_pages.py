@@ -54,6 +54,13 @@ class ShownNode(ListedNode):
     vector_id: int | None
 
 
+class EdgeCount(NamedTuple):
+    """How many edges a node has, or how many of them were counted."""
+
+    edges: int
+    has_more: bool
+
+
 class Link(NamedTuple):
     """An edge by the ids of its ends."""
 
@@ -81,10 +88,10 @@ class GraphPages:
         )
         return [ListedNode(*row) for row in rows]
 
-    async def reached(self, db: Statements, wanted: Wanted, after: Place | None, *, looked_at: int) -> Place | None:
+    async def reached(self, db: Statements, after: Place | None, *, looked_at: int) -> Place | None:
         """How far `newest` has looked; None if there was no more to look at."""
         before = after and after.node_id
-        row = await db.first(_Sql.reached, before=before, looked_at=looked_at, as_of=wanted.as_of)
+        row = await db.first(_Sql.reached, before=before, looked_at=looked_at)
         return None if row is None else Place(row["id"])
 
     async def busiest(
@@ -113,11 +120,11 @@ class GraphPages:
         return None if row is None else ShownNode(**row)
 
     async def edge_counts(
-        self, db: Statements, ids: Collection[int], as_of: datetime | None, *, most: int
-    ) -> dict[int, int]:
-        """How many edges nodes have; none is counted further than to a bound."""
-        rows = await db.all(_Sql.edge_counts, ids=list(ids), as_of=as_of, most=most)
-        return {row["id"]: row["edges"] for row in rows}
+        self, db: Statements, ids: Collection[int], as_of: datetime | None, *, most: int, looked_at: int
+    ) -> dict[int, EdgeCount]:
+        """How many edges nodes have; none is counted further than to a bound, and few are looked at."""
+        rows = await db.all(_Sql.edge_counts, ids=list(ids), as_of=as_of, most=most, looked_at=looked_at)
+        return {row["id"]: EdgeCount(row["edges"], row["has_more"]) for row in rows}
 
     async def between(
         self, db: Statements, ids: Collection[int], others: Collection[int], as_of: datetime | None, *, limit: int

@@ -1,5 +1,6 @@
 -- newest
--- Nodes that have a label and a text in their name, the newest first, among those that are looked at.
+-- Nodes that have a label and a text in their name, the newest first, among those that are looked at: as of a time, some
+-- of these were not there yet.
 -- Audit node id
 select nodes.id, nodes.name, coalesce(past.label, nodes.label) as label, nodes.created_at
 from (
@@ -7,7 +8,6 @@ from (
     from graph_nodes n
     where n.namespace = :namespace
       and (:before::bigint is null or n.id < :before)
-      and (:as_of::timestamptz is null or n.created_at <= :as_of)
     order by n.id desc
     limit :looked_at
 ) as nodes
@@ -18,7 +18,8 @@ left join lateral (
     order by versions.until_at
     limit 1
 ) as past on :as_of is not null
-where (:label::text is null or coalesce(past.label, nodes.label) = :label)
+where (:as_of::timestamptz is null or nodes.created_at <= :as_of)
+  and (:label::text is null or coalesce(past.label, nodes.label) = :label)
   and (:text::text is null or strpos(lower(nodes.name), lower(:text)) > 0)
 order by nodes.id desc
 limit :limit;
@@ -29,7 +30,6 @@ select id
 from graph_nodes
 where namespace = :namespace
   and (:before::bigint is null or id < :before)
-  and (:as_of::timestamptz is null or created_at <= :as_of)
 order by id desc
 offset :looked_at - 1
 limit 1;
@@ -41,7 +41,7 @@ with recent as (
     select source, target
     from graph_edges
     where namespace = :namespace and (:as_of::timestamptz is null or created_at <= :as_of)
-    order by id desc
+    order by created_at desc, id desc
     limit :looked_at
 ),
 counted as (
@@ -90,30 +90,28 @@ left join lateral (
 where n.namespace = :namespace and n.id = :id and (:as_of is null or n.created_at <= :as_of);
 
 -- edge_counts
--- How many edges begin or end at some nodes, each counted up to a bound.
-select given.id, least(outgoing.number + incoming.number, :most::bigint) as edges
+-- How many edges begin or end at some nodes, each counted up to a bound, and whether there may be more. As of a time, some
+-- of those that are looked at were not there yet.
+select given.id, least(outgoing.number + incoming.number, :most::bigint) as edges,
+       outgoing.number + incoming.number >= :most
+           or (:as_of::timestamptz is not null and greatest(outgoing.seen, incoming.seen) >= :looked_at::bigint) as has_more
 from unnest(:ids::bigint[]) as given (id)
 cross join lateral (
-    select count(*) as number
+    select count(*) as seen, count(*) filter (where :as_of::timestamptz is null or some_away.created_at <= :as_of::timestamptz) as number
     from (
-        select 1
+        select away.created_at
         from graph_edges away
-        where away.namespace = :namespace
-          and away.source = given.id
-          and (:as_of::timestamptz is null or away.created_at <= :as_of)
-        limit :most
+        where away.namespace = :namespace and away.source = given.id
+        limit case when :as_of::timestamptz is null then :most::bigint else :looked_at::bigint end
     ) as some_away
 ) as outgoing
 cross join lateral (
-    select count(*) as number
+    select count(*) as seen, count(*) filter (where :as_of::timestamptz is null or some_back.created_at <= :as_of::timestamptz) as number
     from (
-        select 1
+        select back.created_at
         from graph_edges back
-        where back.namespace = :namespace
-          and back.target = given.id
-          and back.source <> given.id
-          and (:as_of is null or back.created_at <= :as_of)
-        limit :most
+        where back.namespace = :namespace and back.target = given.id and back.source <> given.id
+        limit case when :as_of::timestamptz is null then :most::bigint else :looked_at::bigint end
     ) as some_back
 ) as incoming;
 

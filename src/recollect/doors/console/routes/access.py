@@ -5,11 +5,14 @@ from typing import cast
 
 from starlette.responses import Response
 
-from recollect import checks
+from recollect import checks, origin
 from recollect.doors import audits
 from recollect.doors.console import cookies
 from recollect.doors.console.visit import Visit, get, post
-from recollect.flows.accounts.access import NewKey
+from recollect.flows.accounts.access import NewKey, new_key_id
+from recollect.memory.accounts.access import Key
+from recollect.memory.accounts.connections import Connection
+from recollect.memory.accounts.grants import Grant
 from recollect.origin import ROLES, Limits, Role
 from recollect.quotas import MAX_QUOTA, UNLIMITED, Quota
 
@@ -26,35 +29,44 @@ MAX_OVERLAP_HOURS = 365 * 24
 
 
 async def access(visit: Visit) -> Response:
-    """The keys and the users, without any secret."""
+    """The keys and the users, without any secret; who manages no keys sees the own one."""
     flow, namespace = visit.engine.access, visit.namespace
     skip = visit.number_asked("skip", 0, 0, MAX_SKIPPED)
-    keys = await flow.applications(namespace, ROWS + 1, skip)
     prefix = visit.asked("user")
-    users = await flow.users(namespace, ROWS + 1, visit.asked("after"), prefix)
+    users: list[Key] = []
+    connections: list[Connection] = []
+    readers: list[Grant] = []
+    if origin.may("admin"):
+        keys = await flow.applications(namespace, ROWS + 1, skip)
+        users = await flow.users(namespace, ROWS + 1, visit.asked("after"), prefix)
+        connections = await visit.engine.connections.of_namespace(namespace, MAX_CONNECTIONS)
+        readers = await visit.engine.grants.readers(namespace, MAX_READERS)
+    else:
+        own = await flow.own(namespace)
+        keys = [] if own is None else [own]
     quotas = visit.engine.quotas
     used = await quotas.used(namespace, keys[:ROWS])
     used_by_users = await quotas.used_by_users(namespace, [key.user_id for key in users[:ROWS] if key.user_id])
-    token = cookies.token_in(visit.request.headers)
-    own = None if token is None else await flow.browser(token)
     return visit.page(
         "access.html",
         done=visit.asked("done"),
         is_open=await flow.is_open(namespace),
         keys=keys[:ROWS],
-        own_id=None if own is None else own.key_id,
+        own_id=origin.current().key_id,
         guards=sum(1 for key in keys if key.revoked_at is None) if not skip else None,
         more_keys=skip + ROWS if len(keys) > ROWS else None,
         users=users[:ROWS],
         more_users=users[ROWS - 1].user_id if len(users) > ROWS else None,
         prefix=prefix,
-        connections=await visit.engine.connections.of_namespace(namespace, MAX_CONNECTIONS),
+        connections=connections,
         overlap=OVERLAP_HOURS,
         held=await visit.engine.grants.held(namespace, [key.id for key in keys[:ROWS]]),
-        readers=await visit.engine.grants.readers(namespace, MAX_READERS),
+        readers=readers,
         quotas={key.id: used[key.id].described(quotas.effective(key)) for key in keys if key.id in used},
         user_quotas={user_id: each.described(quotas.quota_of_users) for user_id, each in used_by_users.items()},
         default_quota=quotas.default_of_keys,
+        # Chosen when a form is shown, so that a form that is sent twice makes one key.
+        new_key_id=new_key_id,
     )
 
 
@@ -74,13 +86,14 @@ async def create_key(visit: Visit) -> Response:
     days = visit.optional_number_given("days", 1, MAX_DAYS)
     until = None if days is None else datetime.now(UTC) + timedelta(days=days)
     closes = await visit.engine.access.is_open(visit.namespace)
-    # The first key of an open namespace closes it, and must be able to make others.
-    role = visit.given("role") or ("admin" if closes else "")
+    role = visit.given("role")
     checks.one_of(role, ROLES, "role")
     label = visit.given("label").strip() or None
     limits = Limits(visit.given("only_user").strip() or None, visit.given("only_agent").strip() or None)
     quota = Quota(**_numbers(visit))
-    key = await visit.engine.access.create_key(visit.namespace, label, cast(Role, role), until, limits, quota)
+    key = await visit.engine.access.create_key(
+        visit.namespace, label, cast(Role, role), until, limits, quota, visit.given("new_id") or None
+    )
     return _secret(visit, key, closes=closes, label=label)
 
 
@@ -88,7 +101,7 @@ async def rotate(visit: Visit) -> Response:
     """A key that takes the place of another, which works for a while yet."""
     key_id = visit.given("id")
     hours = visit.number_given("hours", 0, MAX_OVERLAP_HOURS)
-    key = await visit.engine.access.rotate(visit.namespace, key_id, hours * 3600.0)
+    key = await visit.engine.access.rotate(visit.namespace, key_id, hours * 3600.0, visit.given("new_id") or None)
     return _secret(visit, key, replaces=key_id, hours=hours)
 
 
@@ -111,18 +124,21 @@ def _numbers(visit: Visit) -> dict[str, int | None]:
 
 async def revoke(visit: Visit) -> Response:
     """End a key of an application or of a user."""
+    visit.require_sure()
     await visit.engine.access.revoke(visit.namespace, visit.given("id"))
     return visit.go(PAGE, done="revoked")
 
 
 async def disconnect(visit: Visit) -> Response:
     """End the connection of an MCP client."""
+    visit.require_sure()
     await visit.engine.connections.end(visit.namespace, visit.given("id"))
     return visit.go(PAGE, done="disconnected")
 
 
 async def ungrant(visit: Visit) -> Response:
     """Close the namespace to a key of another one."""
+    visit.require_sure()
     await visit.engine.grants.end(visit.namespace, visit.given("key_namespace"), visit.given("id"))
     return visit.go(PAGE, done="ungranted")
 
@@ -138,7 +154,7 @@ def _secret(
     hours: int = 0,
 ) -> Response:
     """The page with a secret. If it closed the namespace, this browser can sign in with it at once."""
-    token = cookies.new_token()
+    token = cookies.token_of_form(visit.request, cookies.BEFORE)
     response = visit.page(
         "access_secret.html",
         key=key,

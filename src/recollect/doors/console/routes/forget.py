@@ -13,7 +13,6 @@ from recollect.doors.recalls import Asked, Recalled
 from recollect.errors import Invalid, NotFound
 from recollect.flows.kinds.target import SESSION, USER, Target
 
-MAX_NAMES = 50
 MAX_TEXTS = 10
 FOUND = 30
 
@@ -39,7 +38,7 @@ async def forget(visit: Visit) -> Response:
     try:
         targets = targets_of(visit.all_asked("name"), visit.asked("user"), visit.asked("session"))
         twins = bool(visit.asked("twins"))
-        expected = [await visit.engine.forget.count(visit.namespace, target, twins=twins) for target in targets]
+        expected = await visit.engine.forget.count_several(visit.namespace, targets, twins=twins)
     except (Invalid, NotFound) as problem:
         status, _ = problems.status_and_title(problem)
         unknown = await unknown_user(visit, "user", "/console/forget") if status == 404 else None
@@ -84,8 +83,6 @@ async def texts_of(visit: Visit, targets: Sequence[Target]) -> list[str]:
 
 def targets_of(names: Sequence[str], user: str, session: str) -> list[Target]:
     """What is to be forgotten."""
-    if len(names) > MAX_NAMES:
-        raise Invalid(f"Forget at most {MAX_NAMES} items at once")
     whole = [Target(kind, each) for kind, each in ((USER, user), (SESSION, session)) if each]
     return [*map(Target.named, dict.fromkeys(names)), *whole]
 
@@ -96,15 +93,9 @@ async def confirmed(visit: Visit) -> Response:
     targets = targets_of(visit.all_given("name"), "", "")
     if not targets:
         raise Invalid("Choose what to forget")
-    receipts, missing = [], []
-    for target in targets:
-        try:
-            receipts.append(await visit.engine.forget.forget(visit.namespace, target, twins=twins))
-        except NotFound:
-            missing.append(target)
-            if len(missing) == len(targets):
-                raise
-    return visit.page("forget_receipt.html", receipts=receipts, missing=missing, rows=ROWS, at=datetime.now(UTC))
+    forgotten = await visit.engine.forget.several(visit.namespace, targets, twins=twins)
+    status = 200 if forgotten.problem is None else problems.status_and_title(forgotten.problem)[0]
+    return visit.page("forget_receipt.html", status, it=forgotten, rows=ROWS, at=datetime.now(UTC))
 
 
 ROUTES = [get("/console/forget", forget), post("/console/forget", confirmed)]

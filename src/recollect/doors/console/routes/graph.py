@@ -12,7 +12,7 @@ from recollect.doors.console.rendering import pretty
 from recollect.doors.console.visit import Visit, get, post
 from recollect.errors import Invalid, LimitReached, NotFound
 from recollect.flows.cognitive.graph import MAX_DEPTH, MAX_NEIGHBORS, MAX_PATH_DEPTH, PathNode, Paths
-from recollect.flows.cognitive.graph_browsing import MAX_COUNTED, MAX_PART, Order, Part, PartNode
+from recollect.flows.cognitive.graph_browsing import MAX_PART, Order, Part, PartNode
 from recollect.memory.cognitive.entities import Relation
 from recollect.memory.cognitive.graph_pages import Link, Place, ShownNode, Wanted
 
@@ -67,7 +67,7 @@ async def list_values(visit: Visit) -> dict[str, object]:
     after = Place(*numbers(visit, "after")[:2]) if visit.asked("after") else None
     listing = await visit.engine.graph_browsing.nodes(visit.namespace, wanted, order_asked(visit), after, ON_A_PAGE)
     further = ".".join(str(each) for each in listing.after or () if each is not None)
-    return {"listing": listing, "further": further, "most_counted": MAX_COUNTED}
+    return {"listing": listing, "further": further}
 
 
 def order_asked(visit: Visit) -> Order:
@@ -226,10 +226,11 @@ async def add_relation(visit: Visit) -> Response:
 
 
 async def delete_relation(visit: Visit) -> Response:
-    """A relation is deleted for good."""
+    """A relation is deleted for good; the next one may be, too."""
+    visit.require_sure()
     relation = Relation(*(visit.given(name) for name in ("source", "relation", "target")))
     await visit.engine.entities.unrelate(visit.namespace, [relation])
-    return visit.go(PAGE, node=visit.given("node"), done="relation_gone")
+    return visit.go(PAGE, node=visit.given("node"), edit="1", done="relation_gone")
 
 
 ROUTES = [

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from recollect import tasks
-from recollect.doors.console import charts, problems, rendering
+from recollect.doors.console import charts, cookies, problems, rendering
 from recollect.doors.console.recalls import answer, calls, scores
 from recollect.doors.console.recalls.question import Form
 from recollect.doors.console.unknown_users import unknown_user
@@ -40,7 +40,7 @@ async def answered(visit: Visit) -> dict[str, Any]:
             inspections = list(await asyncio.gather(*running))
     except RecollectError as problem:
         return values | {"status": problems.status_and_title(problem)[0], "problem": str(problem)}
-    server, has_key = str(visit.request.base_url), visit.request.state.author is not None
+    server, has_key = cookies.address(visit.request), visit.request.state.author is not None
     sides = answer.sides(
         asked, inspections, [calls.calls(each, server, visit.namespace, needs_key=has_key) for each in asked]
     )

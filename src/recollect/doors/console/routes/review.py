@@ -1,4 +1,4 @@
-"""What screening has found: an admin looks at it, and releases or forgets it."""
+"""What screening has found: an admin looks at it, and releases it or goes on to forget it."""
 
 from starlette.responses import Response
 
@@ -36,14 +36,4 @@ async def release(visit: Visit) -> Response:
     return visit.go(PAGE, done="released")
 
 
-async def forget(visit: Visit) -> Response:
-    """Delete an item for good."""
-    await visit.engine.review.forget(visit.namespace, visit.given("item"))
-    return visit.go(PAGE, done="forgotten")
-
-
-ROUTES = [
-    get(PAGE, review),
-    post("/console/review/release", release),
-    post("/console/review/forget", forget),
-]
+ROUTES = [get(PAGE, review), post("/console/review/release", release)]

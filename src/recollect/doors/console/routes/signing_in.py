@@ -34,7 +34,7 @@ async def sign_in(request: Request) -> Response:
 async def _signed_in(request: Request, key: str, to: str, token: str) -> Response:
     if not cookies.is_ours(request, token, cookies.BEFORE):
         return problems.refused(request.scope, 403, problems.NOT_OURS)
-    signed_in = await request.app.state.engine.access.sign_in(key.strip())
+    signed_in = await request.app.state.engine.access.sign_in(key.strip(), cookies.token_in(request.headers))
     if signed_in is None:
         return await _form(request, to, wrong=True)
     known = await request.app.state.engine.access.browser(signed_in)
@@ -60,7 +60,7 @@ async def sign_out(visit: Visit) -> Response:
 
 
 async def _form(request: Request, to: str, wrong: bool = False) -> Response:
-    token = cookies.new_token()
+    token = cookies.token_of_form(request, cookies.BEFORE)
     ended = not wrong and await _has_ended(request)
     values = {"csrf": cookies.csrf_of(token), "next": to if _is_local(to) else "", "wrong": wrong, "ended": ended}
     response = rendering.page(request, "sign_in.html", 401 if wrong else 200, **values)

@@ -15,8 +15,11 @@ async def file(request: Request) -> Response:
     content = rendering.static_files().get(name)
     if content is None:
         return Response(status_code=404)
-    kept = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
+    # While servers are upgraded one by one, a page of the new version asks an old server for a file that this one does
+    # not have yet: what it sends instead must not be kept under the new address.
+    is_this_version = request.query_params.get("v") == rendering.static_version(name)
+    kept = "public, max-age=31536000, immutable" if is_this_version else "no-cache"
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers={"Cache-Control": kept})
 
 
 ROUTES = [Route("/console/static/{name}", file, methods=["GET"])]

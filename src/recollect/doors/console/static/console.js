@@ -20,8 +20,8 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 });
 
-// Whether an answer is the form to sign in; then the page is opened anew, which leads there and back.
-function isSignedOut(answer) {
+// Opens the page anew if an answer is the form to sign in, which leads there and back; returns whether it did.
+function reloadsToSignIn(answer) {
   if (answer.redirected) window.location.reload();
   return answer.redirected;
 }

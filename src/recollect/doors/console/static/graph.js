@@ -92,7 +92,7 @@ class GraphModel {
 }
 
 // As the server shows stored text: what is invisible or would turn a line around is written out.
-const INVISIBLE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+const INVISIBLE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\u200c\u200d](?:(?<![\u0600-\u06ff\u0750-\u077f\u08a0-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u27ff\u2900-\u2bff\ufe0f\u{1f000}-\u{1faff}].)|(?![\u0600-\u06ff\u0750-\u077f\u08a0-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u27ff\u2900-\u2bff\ufe0f\u{1f000}-\u{1faff}]))|[\ufe00-\ufe0f](?<![\xa9\xae\u1000-\u109f\u203c\u2049\u2100-\u27ff\u2900-\u2bff\u3001-\u303d\u3297\u3299\u3400-\u9fff\uff01-\uff60\u{1f000}-\u{1faff}].)(?!\u20e3)/gu;
 
 function visible(text) {
   return text.replace(INVISIBLE, (each) => `[U+${each.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
@@ -107,9 +107,24 @@ function counted(number, thing) {
   return `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 }
 
+// Ids as one address can have them.
+function parts(ids) {
+  const found = [];
+  for (const id of ids) {
+    const last = found.at(-1);
+    if (!last || last.length === GraphPage.AT_ONCE || last.letters + id.length > GraphPage.MOST_LETTERS) found.push(Object.assign([id], { letters: id.length }));
+    else {
+      last.push(id);
+      last.letters += id.length + 1;
+    }
+  }
+  return found.map((some) => some.join("."));
+}
+
 class GraphPage {
   static LISTED = 100;
-  static AT_ONCE = 600; // ids in one address, twice
+  static AT_ONCE = 250; // ids in one address, twice
+  static MOST_LETTERS = 3500; // of as many ids: proxies refuse an address of more than 8 kB
 
   constructor(section) {
     this.section = section;
@@ -168,7 +183,7 @@ class GraphPage {
     this.section.setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(`/console/graph/${path}?${query}`);
-      if (isSignedOut(answer)) return null;
+      if (reloadsToSignIn(answer)) return null;
       if (answer.ok) return answer;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       this.tell(page.querySelector(".fault")?.textContent || "The server could not answer");
@@ -208,27 +223,30 @@ class GraphPage {
     const inPart = new Set(part.nodes.map(([id]) => String(id)));
     const others = [...known].filter((id) => !inPart.has(id));
     const fresh = [...inPart].filter((id) => !known.has(id) && this.model.numbers.has(id));
-    added.links += await this.connect(fresh, others);
+    const between = await this.connect(fresh, others);
+    if (layout !== this.model.layout) return null;
+    added.links += between.links;
     const full = this.model.nodes.length >= this.model.most ? ` The picture is full with ${counted(this.model.most, "node")}.` : "";
     const rest = part.total === null ? " The graph has more: these are the busiest."
       : ` ${counted(part.total - 1, "neighbour")} lie there: these are the nearest and strongest.`;
     const capped = part.truncated ? rest : "";
+    const missing = between.problem && ` Relations with what was there are missing: ${between.problem}`;
     this.changed(added.nodes > 50 ? 1 : 0.6);
-    return { part, told: `${counted(added.nodes, "node")} and ${counted(added.links, "relation")} added.${capped}${full}` };
+    return { part, told: `${counted(added.nodes, "node")} and ${counted(added.links, "relation")} added.${capped}${full}${missing}` };
   }
 
+  // Ends with the first answer that does not come: the next ones would not, either.
   async connect(ids, others) {
-    let added = 0;
-    for (let i = 0; i < ids.length; i += GraphPage.AT_ONCE) {
-      for (let j = 0; j < others.length; j += GraphPage.AT_ONCE) {
-        const asked = { ids: ids.slice(i, i + GraphPage.AT_ONCE).join("."), others: others.slice(j, j + GraphPage.AT_ONCE).join(".") };
-        const { layout } = this.model;
-        const answer = await this.ask("between", asked);
-        const part = answer && await answer.json();
-        if (part && layout === this.model.layout) added += this.model.add(part).links;
+    const { layout } = this.model, found = { links: 0, problem: "" };
+    for (const some of parts(ids)) {
+      for (const beside of parts(others)) {
+        const answer = await this.ask("between", { ids: some, others: beside });
+        if (layout !== this.model.layout) return found;
+        if (!answer) return { ...found, problem: this.told.textContent };
+        found.links += this.model.add(await answer.json()).links;
       }
     }
-    return added;
+    return found;
   }
 
   // A node that may not be in the picture yet.

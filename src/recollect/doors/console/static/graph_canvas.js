@@ -417,7 +417,9 @@ class GraphCanvas {
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
     canvas.addEventListener("pointerleave", () => this.hover(null));
+    // Else the wheel, like one finger that moves up or down, scrolls the page past the picture.
     canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && document.activeElement !== frame) return;
       event.preventDefault();
       const { x, y } = place(event), lines = event.deltaMode === 1 ? 16 : 1;
       this.zoomBy(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0015)), x, y);

@@ -11,7 +11,7 @@ const BADGES = { done: "good", failed: "bad", lost: "bad" };
 async function asked(id) {
   try {
     const answer = await fetch(`/console/jobs/state?id=${encodeURIComponent(id)}`);
-    if (isSignedOut(answer) || answer.status === 404) return { state: "gone" };
+    if (reloadsToSignIn(answer) || answer.status === 404) return { state: "gone" };
     return answer.ok ? await answer.json() : null;
   } catch {
     return null; // the server restarts, or the network is away for a moment

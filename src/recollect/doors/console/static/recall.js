@@ -37,25 +37,42 @@ if (time) {
 
   const ask = async () => {
     asking?.abort();
-    asking = new AbortController();
+    const own = new AbortController();
+    asking = own;
     const query = new URLSearchParams(new FormData(form));
     window.history.replaceState(null, "", `/console/recall?${query}`);
-    if (!query.has("query")) return;
+    if (!query.has("query")) {
+      answer.removeAttribute("aria-busy"); // of the question that was given up
+      return;
+    }
     answer.setAttribute("aria-busy", "true");
     try {
-      const reply = await fetch(`${answer.dataset.address}?${query}`, { signal: asking.signal });
-      if (isSignedOut(reply)) return;
+      const reply = await fetch(`${answer.dataset.address}?${query}`, { signal: own.signal });
+      if (reloadsToSignIn(reply)) return;
       const parsed = new DOMParser().parseFromString(await reply.text(), "text/html");
+      if (!reply.ok) {
+        refuse(parsed.querySelector(".fault")?.textContent || "The server could not answer. Try again.");
+        return;
+      }
       answer.replaceChildren(...[...parsed.body.childNodes].map((node) => document.adoptNode(node)));
       for (const button of answer.querySelectorAll("[data-copy]")) button.hidden = false;
       const sides = [...answer.querySelectorAll("[data-told]")].map((side) => side.dataset.told);
       told.textContent = `${shown.textContent}: ${sides.join(" ") || answer.textContent.trim()}`;
-      answer.removeAttribute("aria-busy");
     } catch (problem) {
       if (problem.name === "AbortError") return;
-      answer.removeAttribute("aria-busy");
       told.textContent = "The server does not answer. Reload the page.";
+    } finally {
+      if (asking === own) answer.removeAttribute("aria-busy"); // else a later question is on its way
     }
+  };
+
+  // What kept the server from answering takes the place of the last answer: that was of another time.
+  const refuse = (sentence) => {
+    const fault = document.createElement("p");
+    fault.className = "fault";
+    fault.textContent = sentence;
+    answer.replaceChildren(fault);
+    told.textContent = `${shown.textContent}: ${sentence}`;
   };
 
   slider.addEventListener("input", () => {

@@ -7,6 +7,7 @@ const TOLD_EVERY = 5000;
 const status = document.getElementById("live");
 const list = document.getElementById("changes");
 const pause = document.getElementById("pause");
+const older = document.getElementById("older");
 
 if (status) {
   let last = Number(status.dataset.since);
@@ -24,6 +25,17 @@ if (status) {
   // A screen reader reads every new text: not more often than somebody can listen.
   const tellSoon = () => { telling ??= setTimeout(tell, TOLD_EVERY); };
 
+  // The page of older changes begins where the list ends now.
+  const trim = () => {
+    while (list.children.length > MOST_SHOWN) list.lastElementChild.remove();
+    const link = older.querySelector("a");
+    const address = new URL(link.href);
+    address.searchParams.set("before", list.lastElementChild.dataset.number);
+    link.href = address;
+    link.textContent = "Older";
+    older.hidden = false;
+  };
+
   const show = (event) => {
     const number = Number(event.lastEventId);
     if (number <= last) return;
@@ -31,7 +43,7 @@ if (status) {
     count += 1;
     const parsed = new DOMParser().parseFromString(JSON.parse(event.data), "text/html");
     list.prepend(document.adoptNode(parsed.querySelector("li")));
-    while (list.children.length > MOST_SHOWN) list.lastElementChild.remove();
+    if (list.children.length > MOST_SHOWN) trim();
     document.getElementById("none")?.remove();
     tellSoon();
   };

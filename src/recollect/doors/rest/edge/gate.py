@@ -94,7 +94,7 @@ class _Admitted:
     @classmethod
     def by(cls, key: Credential) -> Self:
         """What a key allows."""
-        return cls(key.namespace, key.label or key.key_id, key.role, key.limits, key.reach, key.key_id, key)
+        return cls(key.namespace, key.label or key.key_id, key.role, key.limits, key.reach, _holder(key), key)
 
     def acting(self, door: str, spender: Subject | None) -> AbstractContextManager[None]:
         """Do all that is done within the block as this caller."""
@@ -226,20 +226,24 @@ class Gate:
         if credential is None or credential.user_id is not None:
             self._spend(_address(scope))
             raise AccessDenied(self._no_access(scope["path"], key))
-        self._spend(credential.key_id)
+        self._spend(_holder(credential))
         return _Admitted.by(credential)
 
     async def _admitted_to(self, pages: Pages, scope: Scope, headers: Headers) -> "_Admitted":
         """What a browser may see: all of the namespace whose key it signed in with, or of an open one."""
         if pages.is_public(scope["path"]):
-            if scope["method"] != "GET":
+            if scope["method"] != "GET" or pages.looks_up(scope["path"], headers):
                 self._spend(_address(scope))
             return _Admitted(None)
-        credential = await pages.credential(headers)
+        try:
+            credential = await pages.credential(headers)
+        except AccessDenied:
+            self._spend(_address(scope))
+            raise
         if credential is None:
             namespace = await self._without_key(scope["path"], headers)
             return _Admitted(namespace, reach=Reach(namespace), caller=_open(namespace))
-        self._spend(credential.key_id)
+        self._spend(_holder(credential))
         return _Admitted.by(credential)
 
     def _refusal(self, scope: Scope, problem: HTTPException | RecollectError) -> Response:
@@ -374,6 +378,11 @@ class _Request:
 def _address(scope: Scope) -> str:
     """How callers without a key are told apart."""
     return f"from:{(scope.get('client') or ('unknown',))[0]}"
+
+
+def _holder(key: Credential) -> str:
+    """How a key is told from others, whose ids may be the same in other namespaces."""
+    return f"key:{key.namespace}:{key.key_id}"
 
 
 def _open(namespace: str) -> str:

@@ -18,6 +18,9 @@ class Pages(Protocol):
     def is_public(self, path: str) -> bool:
         """Whether a page needs nobody to be known."""
 
+    def looks_up(self, path: str, headers: Headers) -> bool:
+        """Whether such a page asks the database for what anybody can make up."""
+
     def largest_body(self, path: str) -> int | None:
         """How many bytes may be sent to a page that takes more than others; None for others."""
 
