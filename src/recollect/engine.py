@@ -96,7 +96,8 @@ class Engine:
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(models, self.providers, settings.embedding_model)
         self._build_spine()
-        self.access = Access(database, capabilities.keys, capabilities.key_grants, capabilities.quota_use)
+        keys, changes = capabilities.keys, capabilities.changes
+        self.access = Access(database, keys, capabilities.key_grants, capabilities.quota_use, changes)
         self.grants = Grants(database, capabilities.key_grants, capabilities.keys, self.access, capabilities.search)
         self.audit = Audit(database, capabilities.audit, settings.audit)
         self.audit_trail = AuditTrail(database, capabilities.audit)

@@ -3,6 +3,7 @@
 With the audit log on, it also collects what the call touches.
 """
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -61,9 +62,20 @@ class Touched:
         self._items: dict[str, dict[tuple[str, str], TouchedItems]] = {}
         self.namespace: str | None = None
         """The namespace of the operation, if the operation chose it."""
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     def __bool__(self) -> bool:
-        return bool(self._items)
+        return bool(self._items or self._under_way)
+
+    def wait_for(self, write: "asyncio.Task[Any]") -> None:
+        """A write that outlasts a caller who is cancelled: only at its end is it known what it touched."""
+        self._under_way.add(write)
+        write.add_done_callback(self._under_way.discard)
+
+    async def complete(self) -> None:
+        """Return when nothing more will be added."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
 
     def note(self, namespace: str, event: str, kind: str, ids: Iterable[object], each: int = 1) -> None:
         """Add items; `each` is how many items an id stands for."""

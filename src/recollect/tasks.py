@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, Future
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import partial, wraps
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -76,6 +76,52 @@ class ClosedAtTheEnd:
                     await asyncio.wait(others, timeout=LAST_WORDS_SECONDS)
                 await self._close()
             raise
+
+
+class Finisher:
+    """Work that goes on to its end when its caller is cancelled."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work. A caller that is cancelled hears of that at once, and the work goes on."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await _outlasting(task)
+
+    async def close(self, seconds: float) -> None:
+        """Let the work end for so many seconds, then cancel it."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
+        await end(*self._running)
+
+
+def to_its_end(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Let a write go on when its caller is cancelled, if the audit log is on: its line waits to learn what it stored.
+
+    Without that, a client could hang up during the commit, and the line would not say what was stored.
+    """
+
+    @wraps(call)
+    async def run(*values: P.args, **named: P.kwargs) -> T:
+        touched = origin.current().touched
+        if touched is None:
+            return await call(*values, **named)
+        task = asyncio.create_task(call(*values, **named))
+        _adopt(task)
+        touched.wait_for(task)
+        return await _outlasting(task)
+
+    return run
+
+
+async def _outlasting(task: "asyncio.Task[T]") -> T:
+    """The result of a task that is not cancelled with its caller."""
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at, even if nobody is left
+    await asyncio.wait([task])
+    return task.result()
 
 
 async def _nothing() -> None:

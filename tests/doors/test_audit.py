@@ -1,20 +1,26 @@
 """Every door writes the audit log before it answers; an answer whose line cannot be stored does not leave."""
 
+import asyncio
 import json
+import logging
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
+import httpx2
 import pytest
-from mcp import StdioServerParameters, stdio_client
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from recollect import ContextService, MemoryManager
 from recollect.doors.rest import in_process
 from recollect.engine import Engine
 from recollect.flows.jobs.long_work import PruneTerms
-from recollect.origin import Touched, acting
+from recollect.origin import Limits, Touched, acting
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from recollect.tasks import in_thread
@@ -23,6 +29,7 @@ from tests.console_visits import another_browser, words
 from tests.ended_jobs import ended
 from tests.mcp_servers import connected, environment
 from tests.rest_servers import listening, serving
+from tests.waiting import DEADLINE_SECONDS, POLL_SECONDS
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -40,6 +47,15 @@ INSERTED = Query.named(
     select namespace, number + 1, at, 'nobody', 'cli', 'recall', 'done', '[]', hash
     from audit_heads where namespace = :namespace
     """,
+)
+
+# Every write takes this lock last, so a commit waits for whoever holds it.
+COMMITS_HELD_UP = Query.named(
+    "test.held_up", "select last from change_counters where namespace = :namespace for update"
+)
+IN_THE_WAY = Query.named(
+    "test.audit.in_the_way",
+    "select exists (select 1 from pg_locks where pg_backend_pid() = any(pg_blocking_pids(pid))), :namespace",
 )
 
 
@@ -267,3 +283,72 @@ async def test_the_command_line_lists_exports_verifies_and_prunes(
     code, listed = await in_thread(run, "list", "--action", "audit prune", "--json")
     assert json.loads(listed)["lines"][-1]["touched"][0]["count"] == 7
     assert (await in_thread(run, "export", again))[0] == 0
+
+
+async def eventually(condition: Callable[[], Any]) -> None:
+    """Wait for something that a request does when nobody waits for its answer any more."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while not await condition():
+            await asyncio.sleep(POLL_SECONDS)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("user", [None, "anna"])
+async def test_a_client_that_hangs_up_during_the_commit_keeps_nothing_out_of_the_log(
+    engine: Engine, namespace: str, caplog: pytest.LogCaptureFixture, mode: Any, user: str | None
+) -> None:
+    talk = (await engine.conversations.create(namespace, "anna", None)).id
+    await engine.remember.text(namespace, SAID)
+    key = await engine.access.create_key(namespace, "kitchen", "write", limits=Limits(user))
+    said = {"conversation_id": talk, "user_message": "Where is it?", "assistant_response": "In the cellar."}
+
+    async def hangs_up() -> bool:
+        return any("POST /mcp no answer" in record.getMessage() for record in caplog.records)
+
+    async def is_told() -> bool:
+        return bool(await told(engine, namespace))
+
+    caplog.set_level(logging.INFO, "recollect.requests")
+    async with listening(engine) as url:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key.secret}"}, timeout=60) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+            engine.database.transaction(namespace) as tx,
+        ):
+            await tx.all(COMMITS_HELD_UP)
+            call = asyncio.create_task(client.call_tool("record_interaction", said))
+
+            async def is_held_up() -> bool:
+                return bool((await tx.one(IN_THE_WAY))["exists"])
+
+            await eventually(is_held_up)
+            call.cancel()
+            await asyncio.wait([call])
+            if mode == "auto":
+                await eventually(hangs_up)
+        await eventually(is_told)
+        ((door, action, author, _, touched),) = await told(engine, namespace)
+        stored = [str(message.id) for message in (await engine.conversations.history(namespace, talk, 10)).messages]
+    assert len(stored) == 2
+    assert (door, action, author, touched) == ("mcp", "record_interaction", "kitchen", {"add message": stored})
+
+
+async def test_a_program_that_gives_up_during_the_commit_keeps_nothing_out_of_the_log(
+    engine: Engine, settings: Settings, namespace: str
+) -> None:
+    await engine.remember.text(namespace, SAID)
+    async with MemoryManager(settings) as memory:
+        async with engine.database.transaction(namespace) as tx:
+            await tx.all(COMMITS_HELD_UP)
+            call = asyncio.create_task(memory.store_message(uuid4(), "user", "Where is it?"))
+
+            async def is_held_up() -> bool:
+                return bool((await tx.one(IN_THE_WAY))["exists"])
+
+            await eventually(is_held_up)
+            call.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([call])
+        ((*_, touched),) = [each for each in await told(engine, namespace) if each[1] == "store_message"]
+    assert list(touched) == ["add message"]
+    assert [change.change.kind for change in (await engine.feed.page(namespace)).entries] == ["document", "message"]

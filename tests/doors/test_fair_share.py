@@ -6,11 +6,19 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
 
 from recollect.doors.rest.edge import fair_share
 from recollect.doors.rest.edge.fair_share import SHARED, FairShare
 from recollect.engine import Engine
+from recollect.settings import Settings
+from tests.oauth_clients import OAuthClient
 from tests.rest_servers import listening
+from tests.waiting import DEADLINE_SECONDS
+
+SLOW = (
+    b"POST /token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\na"
+)
 
 
 class Work:
@@ -21,9 +29,9 @@ class Work:
         self.at_work: list[str] = []
 
     @asynccontextmanager
-    async def requests(self, caller: str, count: int) -> AsyncIterator[list[asyncio.Task[None]]]:
+    async def requests(self, caller: str, count: int, member: str = "") -> AsyncIterator[list[asyncio.Task[None]]]:
         end = asyncio.Event()
-        tasks = [asyncio.create_task(self._request(caller, end)) for _ in range(count)]
+        tasks = [asyncio.create_task(self._request(caller, member, end)) for _ in range(count)]
         await self.settled()
         try:
             yield tasks
@@ -31,13 +39,13 @@ class Work:
             end.set()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _request(self, caller: str, end: asyncio.Event) -> None:
-        async with self._share.turn(caller):
-            self.at_work.append(caller)
+    async def _request(self, caller: str, member: str, end: asyncio.Event) -> None:
+        async with self._share.turn(caller, member):
+            self.at_work.append(member or caller)
             try:
                 await end.wait()
             finally:
-                self.at_work.remove(caller)
+                self.at_work.remove(member or caller)
 
     async def settled(self) -> None:
         """Whatever can begin has begun."""
@@ -110,9 +118,63 @@ async def test_who_gives_up_as_a_place_becomes_free_is_only_cancelled() -> None:
         assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 2
 
 
+async def test_members_of_one_caller_take_turns() -> None:
+    work = Work(FairShare())
+    async with (
+        work.requests("polite", 1),
+        work.requests("strangers", SHARED // 2, "greedy") as at_work,
+        work.requests("strangers", 100, "greedy"),
+        work.requests("strangers", 1, "another"),
+    ):
+        assert work.at_work.count("another") == 0
+        for request in at_work[:2]:
+            request.cancel()
+        await work.settled()
+        assert work.at_work.count("another") == 1
+        assert work.at_work.count("greedy") == SHARED // 2 - 1
+    assert work.at_work == []
+
+
+async def test_nobody_waits_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_share, "WAIT_SECONDS", 0.01)
+    work = Work(FairShare())
+    async with work.requests("polite", 1), work.requests("greedy", SHARED // 2), work.requests("greedy", 1) as waiting:
+        with pytest.raises(HTTPException) as refused:
+            await waiting[0]
+        assert refused.value.status_code == 429
+        assert "Retry-After" in (refused.value.headers or {})
+        assert work.at_work.count("greedy") == SHARED // 2
+    async with work.requests("polite", 1), work.requests("greedy", 1):
+        assert work.at_work.count("greedy") == 1
+
+
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_many_requests_of_two_keys_are_all_answered(engine: Engine, namespace: str) -> None:
     keys = [(await engine.access.create_key(namespace)).secret for _ in range(2)]
     async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
         asked = [http.get("/ready", headers={"Authorization": f"Bearer {keys[n % 2]}"}) for n in range(60)]
         assert {answer.status_code for answer in await asyncio.gather(*asked)} == {200}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_slow_senders_keep_no_client_from_its_tokens(
+    settings: Settings, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Others are always present, and a turn lasts until the request ends.
+    monkeypatch.setattr(fair_share, "PRESENT_SECONDS", 1e9)
+    monkeypatch.setattr(fair_share, "COUNTED_SECONDS", 1e9)
+    engine = await Engine.open(settings.model_copy(update={"public_url": "https://memory.example.org"}))
+    key = (await engine.access.create_key(namespace, role="write")).secret
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=DEADLINE_SECONDS) as http:
+        client = await OAuthClient.register(http, "https://memory.example.org/mcp")
+        tokens = await client.connected(key)
+        assert (await http.get("/ready", headers={"Authorization": f"Bearer {key}"})).status_code == 200
+        host, port = url.removeprefix("http://").split(":")
+        slow = [await asyncio.open_connection(host, int(port)) for _ in range(3 * SHARED)]
+        for _, writer in slow:
+            writer.write(SLOW)
+            await writer.drain()
+        assert (await http.get("/.well-known/oauth-authorization-server")).status_code == 200
+        assert (await client.refreshed(tokens["refresh_token"])).status_code == 200
+        for _, writer in slow:
+            writer.close()

@@ -5,13 +5,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
 
 from recollect.engine import Engine
 from recollect.origin import Limits
 from recollect.settings import Settings
 from tests.oauth_clients import CALLBACK, VERIFIER, OAuthClient, form_of, query_of
-from tests.rest_servers import serving
+from tests.rest_servers import listening, serving
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
 
@@ -283,6 +287,29 @@ async def test_codes_and_tokens_of_another_client_are_refused_and_stay_valid(cli
     assert (await client.calls(tokens["access_token"])).status_code == 200
 
 
+async def test_a_code_that_is_used_again_much_later_ends_the_connection_too(
+    client: OAuthClient, engine: Engine, namespace: str, key: str
+) -> None:
+    code = await client.code(key)
+    tokens = (await client.exchanged(code)).json()
+    async with engine.database.unscoped() as connection:
+        await connection.execute(
+            "update connection_tokens set expires_at = now() - interval '1 day' where namespace = $1 and kind = 'code'",
+            namespace,
+        )
+    # Whoever is connected or refreshed next has what expired removed.
+    tokens = (await client.refreshed(tokens["refresh_token"])).json()
+    await client.connected(key)
+    assert refusal(await client.exchanged(code)) == "invalid_grant"
+    assert (await client.calls(tokens["access_token"])).status_code == 401
+    assert refusal(await client.refreshed(tokens["refresh_token"])) == "invalid_grant"
+    await overdue(engine, namespace)
+    await client.code(key)
+    async with engine.database.unscoped() as connection:
+        left = await connection.fetch("select kind from connection_tokens where namespace = $1", namespace)
+    assert [row["kind"] for row in left] == ["code"]
+
+
 async def test_a_code_expires(client: OAuthClient, engine: Engine, namespace: str, key: str) -> None:
     code = await client.code(key)
     await overdue(engine, namespace)
@@ -327,6 +354,15 @@ async def test_a_client_that_has_a_secret_must_use_it(http: httpx.AsyncClient, k
         assert (refusal(answer), answer.headers["www-authenticate"]) == ("invalid_client", "Basic")
     answer = await http.post("/token", data=form, auth=(client.id, client.registered["client_secret"]))
     assert answer.status_code == 200
+
+
+async def test_a_client_without_a_secret_cannot_bring_one(client: OAuthClient, key: str) -> None:
+    code = await client.code(key)
+    assert refusal(await client.exchanged(code, client_secret="ocs_guessed")) == "invalid_client"
+    form = {name: value for name, value in (await exchange_form(client, code)).items() if value is not None}
+    answer = await client.http.post("/token", data=form, auth=(client.id, "ocs_guessed"))
+    assert refusal(answer) == "invalid_client"
+    assert (await client.exchanged(code)).status_code == 200
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
@@ -376,6 +412,30 @@ async def test_tokens_end_with_their_key_or_connection(
     assert await engine.connections.of_namespace(namespace, 10) == []
 
 
+@pytest.mark.parametrize("how", ["revoked", "disconnected"])
+async def test_a_stream_that_is_listened_to_ends_with_its_key_or_connection(
+    engine: Engine, namespace: str, key: str, how: str
+) -> None:
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url) as http:
+        signed_in = await OAuthClient.register(http, RESOURCE)
+        token = (await signed_in.connected(key))["access_token"]
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as mcp,
+            Client(streamable_http_client(f"{url}/mcp", http_client=mcp)) as client,
+            client.listen(resource_subscriptions=["memory://changes"]) as subscription,
+        ):
+            events = aiter(subscription)
+            await engine.remember.text(namespace, "The kettle is new.")
+            assert isinstance(await anext(events), ResourceUpdated)
+            if how == "revoked":
+                await engine.access.revoke(namespace, key.split("_")[1])
+            else:
+                (connection,) = await engine.connections.of_namespace(namespace, 10)
+                await engine.connections.end(namespace, connection.id)
+            await engine.remember.text(namespace, "The kettle is old.")
+            assert [event async for event in events] == []
+
+
 async def test_a_token_opens_mcp_of_this_server_and_nothing_else(
     client: OAuthClient, engine: Engine, namespace: str, key: str
 ) -> None:
@@ -394,6 +454,32 @@ async def test_a_token_opens_mcp_of_this_server_and_nothing_else(
         )
     engine.connections._known.clear()
     assert (await client.calls(tokens["access_token"])).status_code == 401
+
+
+async def test_a_server_takes_nothing_that_another_gave_out_over_the_same_database(
+    client: OAuthClient, settings: Settings, key: str
+) -> None:
+    code, tokens = await client.code(key), await client.connected(key)
+    elsewhere = await Engine.open(settings.model_copy(update={"public_url": "https://other.example.org"}))
+    async with serving(elsewhere) as http:
+        for resource in (RESOURCE, "https://other.example.org/mcp"):
+            there = OAuthClient(http, client.registered, resource)
+            assert (await there.calls(tokens["access_token"])).status_code == 401
+            assert refusal(await there.exchanged(code)) == "invalid_grant"
+            assert refusal(await there.refreshed(tokens["refresh_token"])) == "invalid_grant"
+    # Nothing was used up by that.
+    assert (await client.exchanged(code)).status_code == 200
+    assert (await client.refreshed(tokens["refresh_token"])).status_code == 200
+
+
+async def test_a_client_that_names_two_resources_gets_a_token_for_none(client: OAuthClient, key: str) -> None:
+    other = ("resource", "https://other.example.org/mcp")
+    asked = await client.http.get("/authorize", params=(*client.request().items(), other))
+    assert (asked.status_code, "location" in asked.headers) == (422, False)
+    code = await client.code(key)
+    form = {**await exchange_form(client, code), "client_id": client.id, "resource": [RESOURCE, other[1]]}
+    assert refusal(await client.http.post("/token", data=form)) == "invalid_request"
+    assert (await client.exchanged(code)).status_code == 200
 
 
 FORGED = ["no cookie", "no token", "another token"]
@@ -441,6 +527,25 @@ async def test_what_a_client_says_of_itself_is_text(http: httpx.AsyncClient, key
     back = await client.answered(page, key=key, role="read")
     assert back.headers["location"].startswith(f"{uris[0]}&code=")
     assert query_of(back)["state"] == HOSTILE
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope", "resource", "code_challenge"])
+async def test_whatever_a_request_brings_is_text_on_the_page_and_leads_nowhere_else(
+    client: OAuthClient, name: str
+) -> None:
+    for hostile in (HOSTILE, "javascript:alert(1)", "\r\nSet-Cookie: a=b", "https://evil.example.org/", "\0", "%00"):
+        page = await client.asked(**{name: hostile})
+        assert page.status_code in (200, 400, 422), (hostile, page.text)
+        assert "location" not in page.headers
+        assert "a=b" not in page.headers.get("set-cookie", "")
+        assert "evil.example.org" not in page.headers.get("content-security-policy", "")
+        assert "<script>alert" not in page.text
+        assert "<img" not in page.text
+        assert f'href="{hostile}' not in page.text
+        if page.status_code == 200:
+            back = await client.answered(page, decision="deny", role=None)
+            assert back.headers["location"].startswith(f"{CALLBACK}?error=access_denied&")
+            assert query_of(back)["iss"] == ISSUER
 
 
 REFUSED_CLIENTS: dict[str, dict[str, Any]] = {
@@ -573,6 +678,21 @@ async def test_whom_a_trusted_proxy_signed_in_needs_no_key_and_gets_only_that_us
     assert (key.only_user, key.state) == ("anna@example.org", "valid")
     assert await engine.access.remove_user(namespace, "anna@example.org") == 1
     assert await engine.access.keys(namespace) == []
+
+
+async def test_a_first_sign_in_makes_one_key_and_says_so_in_the_audit_log(settings: Settings, namespace: str) -> None:
+    update = {"public_url": ISSUER, "trusted_proxies": ("127.0.0.1",), "sign_in_header": "X-Signed-In"}
+    engine = await Engine.open(settings.model_copy(update={**update, "audit": "changes"}))
+    async with serving(engine, headers={"X-Signed-In": "anna@example.org"}) as http:
+        client = await OAuthClient.register(http, RESOURCE)
+        pages = [await client.asked()] * 8
+        answers = await asyncio.gather(*(client.answered(page, key="") for page in pages))
+        assert {answer.status_code for answer in answers} == {303}
+        (key,) = await engine.access.keys(namespace)
+        lines = [line.entry for line in (await engine.audit_trail.page(namespace)).lines]
+    made = [(each["event"], each["kind"], each["ids"]) for line in lines for each in line.touched]
+    assert [each for each in made if each[1] == "key"] == [("change", "key", [key.id])]
+    assert {(line.action, line.key_id) for line in lines} == {("POST /authorize", key.id)}
 
 
 @pytest.mark.parametrize("behind_a_proxy", [("192.0.2.1",)], indirect=True)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from recollect.engine import Engine
-from recollect.errors import Invalid
+from recollect.errors import Forbidden, Invalid
 from recollect.flows.keyed.operations import (
     MAX_LABELS,
     MAX_OPERATIONS,
@@ -349,6 +349,30 @@ async def test_what_has_expired_leaves_the_tables_searched_or_not(elsewhere: Eng
     assert await left(elsewhere, namespace) == (1, 0, 1)
     told = [entry.change.event for entry in (await elsewhere.feed.page(namespace)).entries]
     assert told == ["add", "add", "add", "update", "delete", "delete"]
+
+
+async def test_a_writer_may_replace_a_record_but_not_let_it_end_sooner(elsewhere: Engine, namespace: str) -> None:
+    await put(elsewhere, namespace, "lasting", "zebras")
+    await put(elsewhere, namespace, "ending", "zebras", ttl_minutes=5)
+    with acting("rest", role="write"):
+        for key, minutes in (("lasting", 1_000_000), ("ending", 4)):
+            with pytest.raises(Forbidden, match="may not let a stored record expire sooner"):
+                await do(
+                    elsewhere, namespace, PutRecord(USERS, "new", 1), PutRecord(USERS, key, 1, ttl_minutes=minutes)
+                )
+        for later in (5, 6, None):
+            await put(elsewhere, namespace, "ending", "lions", ttl_minutes=later)
+        await put(elsewhere, namespace, "short", "lions", ttl_minutes=0.001)
+    assert await get(elsewhere, namespace, "new") is None
+    kept = await get(elsewhere, namespace, "lasting")
+    assert kept is not None
+    assert (kept.value, kept.expires_at) == ("zebras", None)
+    ended = await put(elsewhere, namespace, "lasting", "lions", ttl_minutes=5)
+    assert ended.expires_at is not None
+    # What is over is no longer anybody's to keep.
+    await let_pass(elsewhere, namespace)
+    with acting("rest", role="write"):
+        await put(elsewhere, namespace, "lasting", "lions", ttl_minutes=1)
 
 
 async def test_being_read_lets_a_record_live_on_if_that_is_wanted(elsewhere: Engine, namespace: str) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -20,6 +20,8 @@ STREAM_HEADERS = {"X-Accel-Buffering": "no"}
 # Proxies and clients take a stream that is silent for longer as dead.
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = ": nothing new\n\n"
+
+Event = TypeVar("Event")
 
 
 class Change(BaseModel):
@@ -99,8 +101,8 @@ async def streamed(
 
 
 async def while_admitted(
-    events: AsyncIterator[str], is_still_admitted: Callable[[], Awaitable[bool]]
-) -> AsyncIterator[str]:
+    events: AsyncIterator[Event], is_still_admitted: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[Event]:
     """Events as long as the reader's key works; then the client comes again, and is refused."""
     async for each in events:
         if not await is_still_admitted():

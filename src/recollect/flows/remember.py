@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from recollect import checks, origin, telemetry
+from recollect import checks, origin, tasks, telemetry
 from recollect.errors import Conflict, Forbidden, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.defence.masking import MasksSecrets, masks
@@ -105,6 +105,7 @@ class Remember(MasksSecrets):
 
     @telemetry.memory_operation("create_memory", len)
     @masks("turn")
+    @tasks.to_its_end
     async def turn(self, namespace: str, turn: Turn) -> list[Message]:
         """Append messages to a session; returns when they are durable and can be found by their words."""
         analysed = await self._analysed(turn)
@@ -118,12 +119,11 @@ class Remember(MasksSecrets):
             return self._told(namespace, await self._turns.submit(namespace, analysed, turn.size()))
         # Alone: turns that share a commit are written without the limits of any of their callers.
         (answer,) = await self._write_turns(namespace, [analysed])
-        if isinstance(answer, RecollectError):
-            raise answer
         return self._told(namespace, answer)
 
     @telemetry.memory_operation("create_memory", len)
     @masks("turn")
+    @tasks.to_its_end
     async def turn_after(
         self, namespace: str, turn: Turn, before: Callable[[Transaction], Awaitable[object]]
     ) -> list[Message]:
@@ -136,11 +136,11 @@ class Remember(MasksSecrets):
                 (answer,) = await self._append_in_parts(tx, [analysed], destinations)
         except Duplicate as problem:
             raise Conflict("A message with one of these ids already exists: choose another id") from problem
-        if isinstance(answer, RecollectError):
-            raise answer
         return self._told(namespace, answer)
 
-    def _told(self, namespace: str, messages: list[Message]) -> list[Message]:
+    def _told(self, namespace: str, messages: list[Message] | RecollectError) -> list[Message]:
+        if isinstance(messages, RecollectError):
+            raise messages
         telemetry.messages_stored(len(messages))
         origin.touch(namespace, "add", "message", (message.id for message in messages))
         self._written(namespace)

@@ -18,6 +18,7 @@ EVENTS: tuple[str, ...] = get_args(Event)
 
 class _Sql(Queries, file="changes.sql"):
     record: Query
+    hold: Query
     since: Query
     newest: Query
     first: Query
@@ -85,6 +86,10 @@ class Changes:
             authors=[each.author for each in origins],
             doors=[each.door for each in origins],
         )
+
+    async def hold(self, tx: Transaction) -> None:
+        """Let no other transaction of the namespace record or hold until this one ends; the last lock it waits for."""
+        await tx.one(_Sql.hold)
 
     async def since(self, db: Statements, number: int, limit: int) -> list[Recorded]:
         """The next changes behind a number, in order. None is missing among them, and none will come before them."""

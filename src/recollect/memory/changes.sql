@@ -6,6 +6,12 @@ from record_changes(
     :namespace, :events::text[], :kinds::text[], :item_ids::text[], :details::text[], :authors::text[], :doors::text[]
 );
 
+-- hold
+-- Locks the counter of the namespace without counting.
+insert into change_counters (namespace, last) values (:namespace, 0)
+on conflict (namespace) do update set last = change_counters.last
+returning last;
+
 -- since
 -- The next changes behind a number.
 select number, at, event, kind, item_id, author, door, detail

@@ -27,6 +27,7 @@ BYTES_OF_NUMBER = 4
 class _Sql(Queries, file="keyed_records.sql"):
     hold: Query
     put: Query
+    shortened: Query
     remove: Query
     find: Query
     search: Query
@@ -160,6 +161,14 @@ class KeyedRecords:
             address = (*record.path, record.key)
             tx.tally.add(record.user_id, *address, record.value, *texts, size=numbers * BYTES_OF_NUMBER)
         return stored
+
+    async def shortened(self, tx: Transaction, records: Sequence[NewRecord]) -> list[UUID]:
+        """Stored records that would be over sooner if these replaced them, locked."""
+        lives = {record.id: record.ttl_minutes for record in records if record.ttl_minutes is not None}
+        if not lives:
+            return []
+        rows = await tx.all(_Sql.shortened, ids=list(lives), minutes=list(lives.values()))
+        return [row["id"] for row in rows]
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID]) -> list[UUID]:
         """Delete records; returns those that were there."""

@@ -19,6 +19,16 @@ set value = excluded.value, texts = excluded.texts, vectors = excluded.vectors, 
     created_at = case when records.expires_at <= excluded.updated_at then excluded.created_at else records.created_at end
 returning id, user_id, path, key, value, created_at, updated_at, expires_at, ttl_minutes;
 
+-- shortened
+-- Those of some records that would be over sooner with another time to live, locked in the order in which writers lock.
+select records.id
+from records
+join unnest(:ids::uuid[], :minutes::float8[]) as given (id, minutes) on given.id = records.id
+where records.namespace = :namespace and records.id = any(:ids) and coalesce(records.expires_at > now(), true)
+  and coalesce(records.expires_at > now() + given.minutes * interval '1 minute', true)
+order by records.id
+for update of records;
+
 -- remove
 -- Some records.
 delete from records where namespace = :namespace and id = any(:ids::uuid[]) returning id;

@@ -17,8 +17,9 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
-from recollect import tasks
+from recollect import origin, tasks
 from recollect.doors.caller import Caller
+from recollect.doors.changes import HEARTBEAT_SECONDS, while_admitted
 from recollect.doors.mcp import errors, resources
 from recollect.doors.mcp.resources import MemoryResource
 from recollect.doors.mcp.tool import CallerOf
@@ -86,10 +87,22 @@ class Subscriptions:
             await session.send_resource_updated(uri)
 
     async def _updated(self, caller: Caller, since: int, uris: Iterable[str]) -> AsyncIterator[str]:
-        """Those of some addresses that are to be read again, as changes come; outlasts a restart of the database."""
+        """Those of some addresses that are to be read again, as changes come, while the caller would be let in again.
+
+        It outlasts a restart of the database.
+        """
+        by = origin.current()
+
+        async def is_still_admitted() -> bool:
+            # Nobody was let in over stdio: the client has started the server.
+            return by.reach is None or await caller.engine.connections.is_still_admitted(
+                caller.namespace, by.key_id, by.connection_id
+            )
+
         while True:
+            pages = caller.engine.feed.follow(caller.namespace, since, HEARTBEAT_SECONDS)
             try:
-                async for page in caller.engine.feed.follow(caller.namespace, since):
+                async for page in while_admitted(pages, is_still_admitted):
                     since = page.next
                     for uri in self._showing({entry.change.kind for entry in page.entries}, uris):
                         yield uri

@@ -1,5 +1,6 @@
 """Audited: holds back each answer until its operation is in the audit log."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +30,7 @@ class Audited:
             answer = _Answer(self._engine, scope, send, touched)
             try:
                 await self._app(scope, receive, answer.send)
-            except Exception as problem:
+            except BaseException as problem:
                 await answer.record_failed(problem)
                 raise
         if answer.failure is None:
@@ -70,9 +71,11 @@ class _Answer:
             await self._record()
         await self._send(message)
 
-    async def record_failed(self, problem: Exception) -> None:
-        """Record an operation that failed unexpectedly, unless its line is stored."""
-        if not self._is_recorded and (line := self._line()) is not None:
+    async def record_failed(self, problem: BaseException) -> None:
+        """Record an operation that failed unexpectedly or was cut off, unless its line is stored."""
+        # A stream is always cut off when the server stops; what it showed until then has its lines.
+        is_ended_stream = isinstance(problem, asyncio.CancelledError) and self._status and not self._touched
+        if not (self._is_recorded or is_ended_stream) and (line := self._line()) is not None:
             namespace, action, by = line
             await self._engine.audit.record_failed(namespace, action, problem, self._touched, by)
 

@@ -15,6 +15,7 @@ from recollect.flows.accounts.key_uses import KeyUses
 from recollect.memory.accounts.access import Credential, Key, Keys, KeyTerms
 from recollect.memory.accounts.grants import KeyGrants
 from recollect.memory.accounts.quotas import QuotaUse
+from recollect.memory.changes import Changes
 from recollect.origin import ROLES, Limits, Role
 from recollect.quotas import ANONYMOUS, NO_QUOTA, Quota
 from recollect.storage.database import Database, Transaction
@@ -75,11 +76,12 @@ class User:
 class Access:
     """Keys of namespaces and of users. Secrets are 256 random bits, so that one round of SHA-256 protects them."""
 
-    def __init__(self, database: Database, keys: Keys, grants: KeyGrants, use: QuotaUse) -> None:
+    def __init__(self, database: Database, keys: Keys, grants: KeyGrants, use: QuotaUse, changes: Changes) -> None:
         self._database = database
         self._keys = keys
         self._grants = grants
         self._use = use
+        self._changes = changes
         self._credentials = TtlCache[bytes, Credential]()
         self._browsers = TtlCache[bytes, Credential]()
         self._open = TtlCache[str, bool]()
@@ -201,14 +203,30 @@ class Access:
         with origin.own_work():
             async with self._database.reading(namespace) as db:
                 hashed = await self._keys.of_person(db, person)
-            if hashed is None:
-                hashed = digest(
-                    (await self.create_key(namespace, f"signed in: {person}", "write", None, Limits(person))).secret
-                )
+        hashed = hashed or await self._add_key_of_person(namespace, person)
+        with origin.own_work():
             known = await self.by_digest(hashed)
         if known is None:
             raise Conflict("Your key was revoked just now: try again")
         return known
+
+    async def _add_key_of_person(self, namespace: str, person: str) -> bytes:
+        """The hash of a new key of a person, or of the one that a concurrent sign-in has created."""
+        terms = KeyTerms(f"signed in: {checks.identifier(person, 'user')}", "write", None, Limits(person))
+        if person == ANONYMOUS:
+            raise Invalid(f"user {ANONYMOUS} is reserved for sessions without a user: sign in as somebody else")
+        made = None
+        with origin.own_work():
+            async with self._database.transaction(namespace) as tx:
+                await self._changes.hold(tx)
+                hashed = await self._keys.of_person(tx, person)
+                if hashed is None:
+                    made = await self._add(tx, "rk", terms, None)
+                    hashed = digest(made.secret)
+        if made is not None:
+            origin.touch(namespace, "change", "key", [made.id])
+            self.clear_cache()
+        return hashed
 
     async def sign_in(self, secret: str, instead_of: str | None = None) -> str | None:
         """A token for a browser, which stands for the key for some hours; None if that is no key of a namespace.

@@ -166,7 +166,7 @@ class Activity:
                 is_failing = False
             except RecollectError as problem:
                 self._counted.set()
-                # Said once: a database that is away is told of by all who need it.
+                # Logged once: everything that needs the database reports its absence.
                 if not is_failing:
                     _log.warning("Recalls could not be counted in the database; retrying: %s", problem)
                 is_failing = True

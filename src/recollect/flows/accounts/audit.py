@@ -1,21 +1,24 @@
 """Audit: records each operation at a door before its answer is sent. If it cannot be recorded, the operation fails."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from recollect import logs, origin
+from recollect import logs, origin, tasks
 from recollect.errors import RecollectError, Unavailable
 from recollect.memory.accounts.audit import AuditLog, Entry, Outcome, Place
 from recollect.origin import READ, USE, Origin, Touched
 from recollect.storage.database import Database
-from recollect.storage.group_commit import GroupCommit
+from recollect.storage.group_commit import CLOSE_SECONDS, GroupCommit
 
 Level = Literal["off", "changes", "all"]
 
 # The approximate size of a line without its ids, and of each id.
 LINE_BYTES = 300
 ID_BYTES = 40
+
+log = logging.getLogger("recollect.audit")
 
 
 class Audit:
@@ -26,6 +29,7 @@ class Audit:
         self._log = log
         self._level = level
         self._lines = GroupCommit[Entry, Place](self._write)
+        self._finisher = tasks.Finisher()
 
     @property
     def is_on(self) -> bool:
@@ -34,6 +38,7 @@ class Audit:
 
     async def close(self) -> None:
         """Write the lines that are still waiting."""
+        await self._finisher.close(CLOSE_SECONDS)
         await self._lines.close()
 
     @asynccontextmanager
@@ -67,10 +72,18 @@ class Audit:
     async def record(
         self, namespace: str | None, action: str, outcome: Outcome, touched: Touched, by: Origin | None = None
     ) -> None:
-        """Store a line in the namespace of the operation, and one in every other namespace that it touched."""
+        """Store a line in the namespace of the operation, and one in every other namespace that it touched.
+
+        A caller that is cancelled meanwhile, such as a client that hangs up, does not keep it from being stored.
+        """
         if not self.is_on:
             return
         by = by or origin.current()
+        with origin.own_work():
+            await self._finisher.run(self._store(namespace, action, outcome, touched, by))
+
+    async def _store(self, namespace: str | None, action: str, outcome: Outcome, touched: Touched, by: Origin) -> None:
+        await touched.complete()
         items = touched.taken()
         if own := touched.namespace or namespace:
             items.setdefault(own, [])
@@ -82,9 +95,9 @@ class Audit:
             entry = Entry(by.key_id, by.author, by.door, action, outcome, logs.request_id(), what)
             size = LINE_BYTES + ID_BYTES * sum(len(each["ids"]) for each in what)
             try:
-                with origin.own_work():
-                    await self._lines.submit(where, entry, size)
+                await self._lines.submit(where, entry, size)
             except RecollectError as problem:
+                log.error("a line of the audit log could not be written: %s", problem)
                 raise Unavailable(
                     "The audit log could not be written, so the answer is withheld. A change may have been stored. "
                     f"{problem}"

@@ -90,6 +90,7 @@ class Connections:
         self._connections = connections
         self._audit = audit
         self._known = TtlCache[bytes, Token]()
+        self._working = TtlCache[tuple[str, str], bool]()
 
     async def checked(self, given: Mapping[str, str]) -> AuthorizationRequest:
         """Validate a client's request.
@@ -213,6 +214,20 @@ class Connections:
         role = min(key.role, found.role, key=ROLES.index)
         return replace(key, role=role, key_role=key.role, connection_id=found.connection_id)
 
+    async def is_still_admitted(self, namespace: str, key_id: str | None, connection_id: str | None) -> bool:
+        """Whether somebody who came in with a key, a connection or into an open namespace would be let in again."""
+        if not await self._access.is_still_admitted(namespace, key_id):
+            return False
+        if connection_id is None:
+            return True
+        known = self._working.get((namespace, connection_id))
+        if known is None:
+            with origin.own_work():
+                async with self._database.reading(namespace) as db:
+                    known = await self._connections.works(db, connection_id)
+            self._working.put((namespace, connection_id), known)
+        return known
+
     async def of_namespace(self, namespace: str, limit: int) -> list[Connection]:
         """Connected clients, newest first."""
         async with self._database.reading(namespace) as db:
@@ -222,7 +237,7 @@ class Connections:
         """Disconnect a client."""
         async with self._database.transaction(namespace) as tx:
             ended = await self._connections.end(tx, connection_id)
-        self._known.clear()
+        self._clear_cache()
         if not ended:
             raise NotFound(f"Namespace {namespace} has no connection {connection_id}: see `recollect keys list`")
 
@@ -267,5 +282,9 @@ class Connections:
                 with origin.own_work():
                     async with self._database.transaction(found.namespace) as tx:
                         await self._connections.end(tx, found.connection_id)
-                self._known.clear()
+                self._clear_cache()
                 origin.touch(found.namespace, "delete", "connection", [found.connection_id])
+
+    def _clear_cache(self) -> None:
+        self._known.clear()
+        self._working.clear()

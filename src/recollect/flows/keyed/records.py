@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect import checks, origin
+from recollect.errors import Forbidden
 from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.indexing.passage_writer import PassageWriter
@@ -30,6 +31,10 @@ from recollect.memory.keyed_records import KeyedRecords, NewRecord, OwnVector, Q
 from recollect.storage.database import Database, Statements
 
 RECORD = "record"
+_SHORTENED = (
+    "This key may not let a stored record expire sooner, which would delete it: put it with a later end or none, or "
+    "use a key with role admin"
+)
 EXPIRED: Mapping[str, Any] = {"because": "expired"}
 
 # Records that leave in one transaction.
@@ -184,6 +189,8 @@ class RecordStore(MasksSecrets):
         excerpts, prepared = await self._passage_writer.prepare_each(namespace, [each.texts for each in new])
         ids = sorted(work.writes)
         async with self._database.transaction(namespace) as tx:
+            if not origin.may("admin") and await self._records.shortened(tx, new):
+                raise Forbidden(_SHORTENED)
             stored = {each.id: each for each in await self._records.put(tx, new)}
             gone = {each for each in work.deleted if stored.pop(each).replaced}
             if work.deleted:

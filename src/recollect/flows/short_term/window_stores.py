@@ -187,8 +187,9 @@ class BufferedWindows:
         items = await in_steps(map(_item, stored))
         texts = (text for new in messages for text in (new.content, new.metadata))
         async with self._charged(namespace, *texts, rows=len(messages)):
+            # Before, because a caller that is cancelled may have stored them.
+            origin.touch(namespace, "add", "message", (message.id for message in stored))
             await self._buffers.append(namespace, session_id, items)
-        origin.touch(namespace, "add", "message", (message.id for message in stored))
         return stored
 
     @asynccontextmanager

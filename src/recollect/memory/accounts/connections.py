@@ -19,6 +19,7 @@ class _Sql(Queries, file="connections.sql"):
     use_up: Query
     note_use: Query
     of_namespace: Query
+    works: Query
     end_tokens: Query
     end_connection: Query
     remove_expired: Query
@@ -126,12 +127,16 @@ class StoredConnections:
         """Connections that still work, newest first."""
         return [Connection(*row) for row in await db.all(_Sql.of_namespace, limit=limit)]
 
+    async def works(self, db: Statements, connection_id: str) -> bool:
+        """Whether a connection has a token that works."""
+        return bool((await db.one(_Sql.works, id=connection_id))["works"])
+
     async def end(self, tx: Transaction, connection_id: str) -> bool:
         """Delete a connection and its tokens; False if there is none."""
         await tx.all(_Sql.end_tokens, id=connection_id)
         return await tx.first(_Sql.end_connection, id=connection_id) is not None
 
     async def remove_expired(self, tx: Transaction) -> None:
-        """Delete expired tokens, and connections that have none left."""
+        """Delete expired codes and tokens, and connections that have none left."""
         await tx.all(_Sql.remove_expired)
         await tx.all(_Sql.remove_ended)

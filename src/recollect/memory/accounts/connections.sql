@@ -47,6 +47,13 @@ where c.namespace = :namespace and k.namespace = :namespace
 order by c.created_at desc, c.id
 limit :limit;
 
+-- works
+-- Whether a connection has a token that works.
+select exists (
+    select from connection_tokens
+    where namespace = :namespace and connection_id = :id and kind <> 'code' and used_at is null and expires_at > now()
+) as works;
+
 -- end_tokens
 -- The codes and tokens of a connection.
 delete from connection_tokens where namespace = :namespace and connection_id = :id;
@@ -57,8 +64,14 @@ delete from connection_tokens where namespace = :namespace and connection_id = :
 delete from connections where namespace = :namespace and id = :id returning id;
 
 -- remove_expired
--- Expired codes and tokens.
-delete from connection_tokens where namespace = :namespace and expires_at < now();
+-- Expired codes and tokens. A used code is kept for as long as its connection, so that its reuse is noticed.
+delete from connection_tokens t
+where t.namespace = :namespace and t.expires_at < now()
+  and not (t.kind = 'code' and t.used_at is not null and exists (
+      select from connection_tokens other
+      where other.namespace = :namespace and other.connection_id = t.connection_id and other.kind <> 'code'
+        and other.expires_at >= now()
+  ));
 
 -- remove_ended
 -- Connections without codes or tokens.

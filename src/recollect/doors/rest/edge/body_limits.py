@@ -75,6 +75,15 @@ def bounded(receive: Receive, limit: int) -> Receive:
     return next_part
 
 
+def _first(message: Message, receive: Receive) -> Receive:
+    left = [message]
+
+    async def next_part() -> Message:
+        return left.pop() if left else await receive()
+
+    return next_part
+
+
 class UnknownSenders:
     """Bodies that hold their own credential: little of each is read until it is checked, and little of all together."""
 
@@ -86,16 +95,31 @@ class UnknownSenders:
         try:
             async with asyncio.timeout(MAX_UNKNOWN_SECONDS) as deadline:
                 try:
-                    left = [await self._beginning(receive, admit, deadline)]
+                    beginning = await self._beginning(receive, admit, deadline)
                 finally:
                     self._held.pop(deadline, None)
         except TimeoutError:
             raise HTTPException(408, _KEY_TOO_LATE) from None
+        return _first(beginning, receive)
 
-        async def next_part() -> Message:
-            return left.pop() if left else await receive()
-
-        return next_part
+    async def whole(self, receive: Receive) -> Receive:
+        """The same small body, once all of it has arrived."""
+        body, is_whole = b"", False
+        try:
+            async with asyncio.timeout(MAX_UNKNOWN_SECONDS) as deadline:
+                try:
+                    while not is_whole:
+                        message = await receive()
+                        if message["type"] == "http.disconnect":
+                            raise ClientDisconnect
+                        body += message.get("body", b"")
+                        is_whole = not message.get("more_body", False)
+                        self._hold(deadline, len(body))
+                finally:
+                    self._held.pop(deadline, None)
+        except TimeoutError:
+            raise HTTPException(408, _TOO_LATE) from None
+        return _first(_part(body, is_whole), receive)
 
     async def _beginning(self, receive: Receive, admit: Admit, deadline: asyncio.Timeout) -> Message:
         body, next_look, is_whole = b"", 0, False
@@ -107,14 +131,7 @@ class UnknownSenders:
             is_whole = not message.get("more_body", False)
             if is_whole and len(body) <= SMALL_BYTES:
                 return _part(body, is_whole)
-            self._held[deadline] = len(body)
-            # Who has waited longest goes first: a sender who puts the credential first hardly waits at all.
-            while sum(self._held.values()) > MAX_UNKNOWN_TOTAL_BYTES:
-                oldest = next(iter(self._held))
-                del self._held[oldest]
-                # One that runs out just now goes anyway, and must not be set again.
-                if not oldest.expired():
-                    oldest.reschedule(asyncio.get_running_loop().time())
+            self._hold(deadline, len(body))
             if len(body) >= next_look or is_whole:
                 next_look = 2 * len(body)
                 credential = credential_in(body)
@@ -124,6 +141,19 @@ class UnknownSenders:
             if len(body) > MAX_UNKNOWN_BYTES:
                 raise HTTPException(413, _KEY_TOO_FAR)
         raise AccessDenied(_NO_KEY)
+
+    def _hold(self, deadline: asyncio.Timeout, size: int) -> None:
+        """Note how much of a body is held. Who has waited longest goes first if that is too much of all together.
+
+        A sender who puts the credential first hardly waits at all.
+        """
+        self._held[deadline] = size
+        while sum(self._held.values()) > MAX_UNKNOWN_TOTAL_BYTES:
+            oldest = next(iter(self._held))
+            del self._held[oldest]
+            # One that runs out just now goes anyway, and must not be set again.
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
 
 
 def _part(body: bytes, is_whole: bool) -> Message:

@@ -90,6 +90,8 @@ class _Admitted:
     caller: str | None = None
     """How callers are told apart who share the server; None if the request takes no time."""
     key: Credential | None = None
+    member: str = ""
+    """How those are told apart who are one caller together."""
 
     @classmethod
     def by(cls, key: Credential) -> Self:
@@ -162,6 +164,9 @@ class Gate:
             body = body_limits.bounded(receive, limit)
             if namespace is None and scope["path"] in self._with_user_key:
                 body = await self._unknown_senders.introduced(body, self._engine.access.user_of)
+            elif admitted.caller == SIGNING_IN:
+                # Before its turn: a sender who takes long must keep nobody waiting.
+                body = await self._unknown_senders.whole(body)
             if scope["method"] == "HEAD" and _is_public(scope["path"]):
                 # A copy, because the server leaves out the body of an answer by the method in its own.
                 request.scope = {**scope, "method": "GET"}
@@ -189,7 +194,7 @@ class Gate:
 
     def _turn(self, admitted: "_Admitted") -> AbstractAsyncContextManager[None]:
         """The caller's turn; what shows nothing of anybody's memory is quick, and needs none."""
-        return nullcontext() if admitted.caller is None else self._fair_share.turn(admitted.caller)
+        return nullcontext() if admitted.caller is None else self._fair_share.turn(admitted.caller, admitted.member)
 
     def _largest_body(self, path: str) -> int:
         """How many bytes a request may have; few where anybody may send one."""
@@ -206,8 +211,10 @@ class Gate:
             return await self._admitted_to(self._pages, scope, headers)
         if self._tokens is not None and self._tokens.covers(scope["path"]):
             self._spend(_address(scope))
+            if scope["method"] != "POST":
+                return _Admitted(None)  # metadata, which is always the same
             # Anybody may come from many addresses: together they are one caller.
-            return _Admitted(None, caller=SIGNING_IN)
+            return _Admitted(None, caller=SIGNING_IN, member=_address(scope))
         try:
             key = credentials.key_in(scope, headers)
         except AccessDenied:
