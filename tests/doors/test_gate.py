@@ -220,6 +220,15 @@ async def test_the_rate_limit_holds_for_each_key(settings: Settings, namespace: 
         assert tries == [401, 401, 401, 429]
 
 
+async def test_requests_without_a_key_are_counted_by_address_where_one_is_needed(
+    settings: Settings, namespace: str
+) -> None:
+    limited = await Engine.open(settings.model_copy(update={"rate_limit_per_minute": 3}))
+    await limited.access.create_key(namespace)
+    async with serving(limited) as client:
+        assert [await status(client, "/ready") for _ in range(4)] == [401, 401, 401, 429]
+
+
 @pytest.mark.parametrize(
     ("trusted", "seen"), [((), [401, 401, 401, 429]), (("127.0.0.0/8",), [401, 401, 401, 401])], ids=str
 )

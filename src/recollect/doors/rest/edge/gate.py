@@ -204,6 +204,14 @@ class Gate:
         return body_limits.MAX_BODY_BYTES if largest is None else largest
 
     async def _admitted(self, scope: Scope, headers: Headers) -> "_Admitted":
+        """What a request may see. Without a valid key, where one is needed, its address pays for it."""
+        try:
+            return await self._known(scope, headers)
+        except AccessDenied:
+            self._spend(_address(scope))
+            raise
+
+    async def _known(self, scope: Scope, headers: Headers) -> "_Admitted":
         """The namespace that a request may see, and who sends it; no namespace where a route needs none."""
         if _is_public(scope["path"]):
             return _Admitted(None)
@@ -215,11 +223,7 @@ class Gate:
                 return _Admitted(None)  # metadata, which is always the same
             # Anybody may come from many addresses: together they are one caller.
             return _Admitted(None, caller=SIGNING_IN, member=_address(scope))
-        try:
-            key = credentials.key_in(scope, headers)
-        except AccessDenied:
-            self._spend(_address(scope))
-            raise
+        key = credentials.key_in(scope, headers)
         if key is not None and credentials.is_foreign(scope, key) and self._may_be_open:
             key = None
         if key is None and scope["path"] in self._with_user_key:
@@ -231,7 +235,6 @@ class Gate:
         credential = None if self._tokens is None else await self._tokens.credential(scope["path"], key)
         credential = credential or await self._engine.access.credential(key)
         if credential is None or credential.user_id is not None:
-            self._spend(_address(scope))
             raise AccessDenied(self._no_access(scope["path"], key))
         self._spend(_holder(credential))
         return _Admitted.by(credential)
@@ -242,11 +245,7 @@ class Gate:
             if scope["method"] != "GET" or pages.looks_up(scope["path"], headers):
                 self._spend(_address(scope))
             return _Admitted(None)
-        try:
-            credential = await pages.credential(headers)
-        except AccessDenied:
-            self._spend(_address(scope))
-            raise
+        credential = await pages.credential(headers)
         if credential is None:
             namespace = await self._without_key(scope["path"], headers)
             return _Admitted(namespace, reach=Reach(namespace), caller=_open(namespace))
