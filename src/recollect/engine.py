@@ -148,6 +148,7 @@ class Engine:
             database,
             records,
             capabilities.sessions,
+            capabilities.memories,
             capabilities.working,
             capabilities.passages,
             changes,

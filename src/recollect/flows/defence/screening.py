@@ -24,13 +24,14 @@ MAX_REASONS = 5
 
 
 def texts_of(source: Source) -> Iterator[str]:
-    """All that a reader of recall is shown of an item, in parts that are quickly read."""
+    """All that readers are shown of an item, in parts that are quickly read."""
     yield from (excerpt.text for excerpt in source.excerpts)
     names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or ""}
     for text in sorted(name for name in names if name):
         yield from _parts(text)
-    if source.metadata not in (None, "{}"):
-        yield from _parts(source.metadata or "")
+    for encoded in (source.metadata, source.beside):
+        if encoded not in (None, "{}"):
+            yield from _parts(encoded or "")
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -56,18 +57,29 @@ def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
 class ScreenedPassages(Passages):
     """Writes passages of what nothing speaks against; with `enforce`, other items have none until they are released."""
 
+    screens = True
+
     def __init__(self, held: Held, mode: Mode) -> None:
         self._held = held
         self._mode = mode
 
     def suspicions(self, message: Said, excerpts: Sequence[Excerpt]) -> Iterator[object | None]:
         """What is suspicious about a message that is to be stored, in short steps."""
-        new = Source("message", "", tuple(excerpts), datetime.min, role=message.role)
+        new = Source("message", "", tuple(excerpts), datetime.min, role=message.role, trust=message.trust)
         return judging(replace(new, speaker=message.speaker, metadata=message.metadata))
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items findable, but for those that are held."""
         await super().add(tx, await self.screen(tx, sources))
+
+    async def relabel(self, tx: Transaction, source: Source) -> None:
+        """Judge an item by what its passages are to carry, too: they go if it is held now, and come if it was."""
+        if not await self.screen(tx, [source]):
+            await self.remove_items(tx, source.kind, [source.item_id])
+        elif await self.of_items(tx, source.kind, [source.item_id]):
+            await super().relabel(tx, source)
+        else:
+            await super().add(tx, [source])
 
     async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
         """Note the items that something speaks against; returns those that may be shown."""
