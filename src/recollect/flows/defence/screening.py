@@ -40,7 +40,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
-    """The texts of an item that something speaks against, and what; None where a text is in order."""
+    """The suspicious texts of an item, each with the reasons; None for a text that is not."""
     of_class = trust.of_item(source.kind, source.role, source.trust)
     for text in texts_of(source):
         if of_class == trust.OPERATOR:
@@ -55,7 +55,7 @@ def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
 
 
 class ScreenedPassages(Passages):
-    """Writes passages of what nothing speaks against; with `enforce`, other items have none until they are released."""
+    """Writes the passages of items and notes suspicious ones, which with `enforce` have none until they are released."""
 
     screens = True
 
@@ -82,7 +82,7 @@ class ScreenedPassages(Passages):
             await super().add(tx, [source])
 
     async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
-        """Note the items that something speaks against; returns those that may be shown."""
+        """Note suspicious items; returns those that may be shown."""
         judged = [(source, await in_steps(judging(source))) for source in sources]
         suspect = [self._noted(source, found) for source, found in judged if found]
         released = await self._released(tx, suspect)
@@ -94,11 +94,11 @@ class ScreenedPassages(Passages):
         return [source for source in sources if (source.kind, source.item_id) not in kept_back]
 
     async def release(self, tx: Transaction, source: Source) -> None:
-        """Make an item findable, whatever speaks against it."""
+        """Make an item findable, however suspicious it is."""
         await super().add(tx, [source])
 
     async def _released(self, tx: Transaction, suspect: Sequence[NewlyHeld]) -> set[tuple[str, str]]:
-        """Those of some items that somebody has let go, and that have not changed since."""
+        """Those of some items that somebody has released and that have not changed since."""
         known = {
             (kind, item_id): item
             for kind in {item.kind for item in suspect}
@@ -115,7 +115,7 @@ class ScreenedPassages(Passages):
         }
 
     async def _forget_others(self, tx: Transaction, sources: Sequence[Source], suspect: set[tuple[str, str]]) -> None:
-        """What was noted of items that are in order now. A message never changes."""
+        """Drop the notes on items that are not suspicious any more. A message never changes."""
         changed: dict[str, list[str]] = {}
         for source in sources:
             if source.kind != "message" and (source.kind, source.item_id) not in suspect:

@@ -179,7 +179,7 @@ def _follows(start: int, ends: Sequence[int], gap: int) -> bool:
 
 
 _Sign = tuple[re.Pattern[str] | _Chain, str]
-"""What a text must have, and what speaks against it then."""
+"""What to look for in a text, and the reason to give if it is there."""
 
 _CHAINS: Final[tuple[_Sign, ...]] = (
     (
@@ -227,7 +227,7 @@ _TO_STANDARD: Final = str.maketrans("-_", "+/")
 
 
 def suspicions(text: str, *, is_foreign: bool) -> list[str]:
-    """What speaks against a text, each as the end of a sentence; a foreign one comes from a tool, a page or a file."""
+    """Why a text is suspicious, each reason as the end of a sentence; a foreign text comes from a tool, a page or a file."""
     reasons = {reason for part in (text, *_decoded(text)) for reason in _orders(part, is_foreign)}
     if (hidden := hidden_letters(text)) is not None:
         reasons.add(hidden)
@@ -235,7 +235,7 @@ def suspicions(text: str, *, is_foreign: bool) -> list[str]:
 
 
 def sets_agent(key: str) -> str | None:
-    """What speaks against a text from elsewhere under a key such as `system.prompt`."""
+    """Why a foreign text is suspicious under a key such as `system.prompt`; None if it is not."""
     words = " ".join(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()))
     return "it sets who the agent is or what it may do" if _SETTINGS.search(words) else None
 

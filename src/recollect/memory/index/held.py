@@ -81,7 +81,7 @@ class Held:
         )
 
     async def find(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, HeldItem]:
-        """What is noted of some items of one kind."""
+        """The notes on some items of one kind."""
         rows = await db.all(_Sql.find, kind=kind, item_ids=list(item_ids))
         return {row["item_id"]: HeldItem(*row) for row in rows}
 
@@ -95,7 +95,7 @@ class Held:
         await tx.all(_Sql.decide, kind=kind, item_id=item_id, decided_by=by)
 
     async def remove(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> None:
-        """Forget what was noted of some items."""
+        """Drop the notes on some items."""
         await tx.all(_Sql.remove, kind=kind, item_ids=list(item_ids))
 
     async def retire(self, tx: Transaction, kind: str, item_id: str, past_kind: str, past_item_id: str) -> None:
