@@ -55,7 +55,7 @@ def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
 
 
 class ScreenedPassages(Passages):
-    """Writes the passages of items and notes suspicious ones, which with `enforce` have none until they are released."""
+    """Writes passages and notes suspicious items, which with `enforce` have no passages until they are released."""
 
     screens = True
 

@@ -227,7 +227,7 @@ _TO_STANDARD: Final = str.maketrans("-_", "+/")
 
 
 def suspicions(text: str, *, is_foreign: bool) -> list[str]:
-    """Why a text is suspicious, each reason as the end of a sentence; a foreign text comes from a tool, a page or a file."""
+    """Why a text is suspicious, each reason as the end of a sentence; a foreign one comes from a tool, page or file."""
     reasons = {reason for part in (text, *_decoded(text)) for reason in _orders(part, is_foreign)}
     if (hidden := hidden_letters(text)) is not None:
         reasons.add(hidden)
