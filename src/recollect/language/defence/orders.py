@@ -97,7 +97,7 @@ _FOREIGN: Final = (
         "it gives the model an order",
     ),
     (
-        r"\b(?:user|requester|caller|this account|the account|attacker|visitor|customer|he|she"
+        r"\b(?:user|requester|caller|this account|the account|attacker|visitor|customer|assistant|agent|bot|he|she"
         r"|they)\b[^.\n]{0,40}\b(?:is|are|has|have|have been|has been|was|were)\b[^.\n]{0,30}"
         r"\b(?:admin(?:istrator)?|root|superuser|full (?:access|privileges|permissions?)|elevated (?:access"
         r"|privileges|permissions?)|pre-?(?:approved|authori[sz]ed)|unrestricted)\b",
@@ -115,6 +115,18 @@ _FOREIGN: Final = (
         r"|security (?:checks?|controls?)|human review|asking (?:the user|for)|2fa|mfa)\b[^.\n]{0,60}"
         r"\b(?:is|are|needed|required|necessary|for|when|and|from|user|users|requests?|transfers?|payments?"
         r"|commands?|tools?)\b",
+        "it asks to pass over a check",
+    ),
+    (
+        r"\b(?:approve|authori[sz]e|execute|transfer|pay|grant|delete|forward|export|share)\b[^.\n]{0,80}\bwithout"
+        r"(?: (?:any|further|prior|additional|manual)){0,2} (?:asking|confirming"
+        r"|(?:(?:the )?(?:user|human|operator|owner)(?:'s)? )?"
+        r"(?:confirmation|approval|review|permission|consent|oversight))\b",
+        "it asks to pass over a check",
+    ),
+    (
+        r"\b(?:never|do not|don't|no need to) ask (?:the )?(?:user|operator|human|owner|administrator)s?"
+        r" (?:for|to|before|about|whether)\b",
         "it asks to pass over a check",
     ),
     (
@@ -137,8 +149,10 @@ _FOREIGN: Final = (
         "it asks to be remembered as a rule",
     ),
     (
-        r"\b(?:promote|elevate|convert|upgrade|treat|store|save|persist|register|adopt)\b[^.\n]{0,60}"
-        r"\b(?:to|as|into)\b[^.\n]{0,40}\b(?:directive|rule|instruction|policy|system prompt|standing order)s?\b",
+        r"\b(?:promote|elevate|convert|upgrade|treat|store|save|persist|register|adopt|remember"
+        r"|memori[sz]e)\b[^.\n]{0,60}"
+        r"\b(?:to|as|into)\b(?! a rule(?:,| of thumb))[^.\n]{0,40}"
+        r"\b(?:directive|rule|instruction|policy|system prompt|standing order)s?\b",
         "it asks to be remembered as a rule",
     ),
     (
