@@ -1,6 +1,7 @@
 """Who writes decides what counts as the operator's, and nothing held comes out of a list, now or for the past."""
 
 import io
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,12 +13,13 @@ import pytest
 from recollect import origin
 from recollect.engine import Engine
 from recollect.flows.keyed.operations import PutRecord
+from recollect.flows.kinds.conversations import message_source
 from recollect.flows.long_term.memory_requests import Change, Chosen, Options
 from recollect.flows.remember import Turn
 from recollect.flows.stores import rules
 from recollect.memory.cognitive.entities import Relation
 from recollect.memory.log import NewMessage
-from recollect.memory.sessions import SessionFilter
+from recollect.memory.sessions import SessionFilter, SessionOwner
 from recollect.settings import Settings
 from recollect.trust import at_least
 from tests.flows.test_forget_proof import everything
@@ -79,15 +81,17 @@ async def test_what_a_writer_says_as_system_stays_a_users_when_released_and_expo
     assert len(await held(guarded, copy)) == 1
 
 
-async def test_an_import_of_a_writer_says_nothing_as_the_operator(guarded: Engine, namespace: str) -> None:
-    await guarded.remember.turn(namespace, Turn("chat", (NewMessage("system", f"{ORDER} Now."),), "anna"))
-    assert await operators(guarded, namespace) == ["message operator"]
-    lines = "\n".join([line async for line in guarded.exporting.lines(namespace)]).encode()
-    copy = f"{namespace}-copy"
-    with origin.acting("rest", "agent", "write"):
-        await guarded.importing.run(io.BytesIO(lines), copy)
-    assert await recalled(guarded, copy) == []
-    assert len(await held(guarded, copy)) == 1
+async def test_a_stored_system_message_is_the_operators_only_if_an_admin_brings_it(
+    guarded: Engine, namespace: str
+) -> None:
+    await guarded.remember.turn(namespace, Turn("chat", (NewMessage("system", HARMLESS),), "anna"))
+    (line,) = [each async for each in guarded.exporting.lines(namespace) if '"kind": "message"' in each]
+    owners = {"chat": SessionOwner("anna", "")}
+    roles: tuple[tuple[origin.Role, str | None], ...] = (("admin", None), ("write", "user"))
+    for role, of_class in roles:
+        with origin.acting("rest", "agent", role):
+            source = message_source(json.loads(line), owners)
+        assert source.trust == of_class, role
 
 
 async def test_a_writers_words_in_a_memory_of_the_operator_are_a_users(guarded: Engine, namespace: str) -> None:

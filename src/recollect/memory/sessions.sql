@@ -31,7 +31,7 @@ on conflict (namespace, id) do nothing;
 select id, updated_at from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
 -- set_last_active
--- Other times for sessions that are held.
+-- Other times for sessions that are locked.
 update sessions
 set updated_at = active.at
 from unnest(:session_ids::text[], :times::timestamptz[]) as active (id, at)
