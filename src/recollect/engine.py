@@ -149,6 +149,7 @@ class Engine:
             database,
             records,
             capabilities.sessions,
+            capabilities.memories,
             capabilities.working,
             capabilities.passages,
             changes,

@@ -38,6 +38,22 @@ def of_item(kind: str, role: str | None = None, stated: str | None = None) -> Tr
     return by_kind if role is None else BY_KIND.get(f"{kind}:{role.lower()}", by_kind)
 
 
+def of_callers_message(role: str, stated: str | None = None) -> Trust | None:
+    """The class to store with a message that the present caller brings; None if its role says it.
+
+    Only an admin speaks for the operator: the system messages of others are a user's.
+    """
+    of_class = of_item("message", role, stated)
+    if of_class == OPERATOR and not origin.may("admin"):
+        return USER
+    return None if of_class == of_item("message", role) else of_class
+
+
+def of_callers_change(before: str | None) -> str | None:
+    """The class to store with a text that the present caller changes: a user may have put words into it."""
+    return USER if before == OPERATOR and not origin.may("admin") else before
+
+
 def lowest(classes: Iterable[Trust]) -> Trust | None:
     """The least trusted of some classes; None of none."""
     return max(classes, key=CLASSES.index, default=None)

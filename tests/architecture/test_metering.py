@@ -15,7 +15,7 @@ STORES = re.compile(rf"\b(?:insert\s+into|update)\s+(?:{TABLES})\b|\bappend_mess
 NOT_COUNTED = {
     "log.append": "who writes messages counts each for its own caller",
     "log.append_on_worker": "as above",
-    "log.set_payloads": "as above",
+    "log.set_details": "as above",
     "sessions.open": "it stores no text; the messages that open a session count",
     "sessions.begin": "it imports sessions, whose messages count",
     "sessions.set_last_active": "it stores no text",

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from recollect import origin
 from recollect.engine import Engine
+from recollect.errors import Forbidden, Invalid, NotFound
 from recollect.flows.cognitive.entities import NewEntity
 from recollect.flows.cognitive.golden_test import Entry
 from recollect.flows.defence.masking import counting_masked
@@ -21,6 +23,7 @@ from recollect.flows.sessions import Described
 from recollect.flows.stores import rules
 from recollect.flows.stores.files import Edit
 from recollect.language import bm25, words
+from recollect.memory.checkpoints import Packed, Place, TaskWrites
 from recollect.memory.cognitive.entities import Relation
 from recollect.memory.documents import NewDocument
 from recollect.memory.log import NewMessage
@@ -145,3 +148,53 @@ async def test_nothing_of_a_secret_is_stored_found_told_exported_or_logged(
     await masking.indexer.flush(copy)
     assert await left(masking, copy) == []
     assert not [record for record in caplog.records if TOKEN in record.getMessage() or CARD in record.getMessage()]
+
+
+async def counts(engine: Engine, namespace: str) -> dict[str, int]:
+    return (await engine.status.report(namespace)).defence.masked
+
+
+async def test_only_writes_that_are_done_are_counted(masking: Engine, namespace: str) -> None:
+    new = Turn("diary", (NewMessage("user", f"My token is {TOKEN}."),))
+    with origin.acting("rest", "reader", "read"), counting_masked() as found:
+        for refused in (
+            masking.remember.turn(namespace, Turn(new.session_id, new.messages, "anna")),
+            masking.graph.add_node(namespace, "thing", TOKEN),
+            masking.memories.add(namespace, TEXT, "fact", ANNA),
+            masking.importing.run(io.BytesIO(b'{"kind": "recollect-export"}'), namespace),
+        ):
+            with pytest.raises((Forbidden, Invalid)):
+                await refused
+    with counting_masked() as failed, pytest.raises(NotFound):
+        await masking.remember.turn(namespace, new)
+    assert (found, failed, await counts(masking, namespace)) == ({}, {}, {})
+
+    await masking.graph.add_node(namespace, "thing", TOKEN)
+    store = rules.shown(rules.STORE, (await masking.stores.create(namespace, "notes")).id)
+    with counting_masked() as found:
+        await masking.graph.neighbors(namespace, TOKEN)
+        await masking.graph.find_path(namespace, TOKEN, TOKEN)
+        await masking.entities.search(namespace, TOKEN)
+        await masking.entities.open(namespace, [TOKEN])
+        await masking.files.find_at(namespace, store, f"/{TOKEN}")
+        await masking.files.listing(namespace, store, f"/{TOKEN}/")
+    assert (found, await counts(masking, namespace)) == ({}, {"GitHub token": 1})
+
+
+async def test_what_is_under_a_user_id_and_numbers_of_every_form_are_masked_and_ids_stay(
+    masking: Engine, namespace: str
+) -> None:
+    told = {"user_id": {"note": TOKEN, "own": [float(CARD), int(CARD), 17.5]}, "inner": {"user_id": "anna-17"}}
+    new = (NewMessage("user", "Hello.", json.dumps(told), payload=CARD), NewMessage("user", "Hi.", payload="17"))
+    first, second = await masking.remember.turn(namespace, Turn("diary", new, "anna"))
+    hidden = "[masked: card number]"
+    user = {"note": "[masked: GitHub token]", "own": [hidden, hidden, 17.5]}
+    assert first.metadata == {"user_id": user, "inner": {"user_id": "anna-17"}}
+    assert (first.payload, second.payload) == (json.dumps(hidden), "17")
+
+
+async def test_paths_and_channels_of_what_a_task_wrote_are_masked(masking: Engine, namespace: str) -> None:
+    place = Place("thread", "", "1")
+    written = TaskWrites(place, "task", f"~{TOKEN}", [(0, f"on {TOKEN}", Packed("json", b"{}"))])
+    await masking.checkpoint_store.put_writes(namespace, written, replace=False)
+    assert telling(await everything(masking, namespace), *SECRETS) == []

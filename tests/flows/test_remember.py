@@ -9,6 +9,7 @@ from recollect import origin
 from recollect.engine import Engine
 from recollect.flows import remember
 from recollect.flows.remember import SessionNotFound, Turn
+from recollect.flows.turns import AnalysedTurn
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.sessions import SessionOwner, Sessions
@@ -97,7 +98,7 @@ async def test_a_session_that_changed_hands_in_another_process_is_written_for_it
 async def test_a_turn_without_a_session_fails_alone(engine: Engine, namespace: str) -> None:
     turns = [said("here", "One."), said("nowhere", "Lost.", by=None), said("here", "Two.")]
     answers = await engine.remember._write_turns(
-        namespace, [remember._Analysed(turn, tuple(((),) * len(turn.messages)), origin.current()) for turn in turns]
+        namespace, [AnalysedTurn(turn, tuple(((),) * len(turn.messages)), origin.current()) for turn in turns]
     )
     assert [type(answer) for answer in answers] == [list, SessionNotFound, list]
     assert await history(engine, namespace, "here") == [(0, "One."), (1, "Two.")]

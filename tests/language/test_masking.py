@@ -113,3 +113,38 @@ def test_a_password_may_have_signs_of_an_address_and_a_long_one_needs_no_digit()
 def test_masked_text_is_masked_no_further() -> None:
     once = masked("; ".join(SECRETS.values())).text
     assert masked(once).text == once
+
+
+OTHERWISE = {
+    "card number": [
+        "4111\u20111111\u20111111\u20111111",
+        "4111 \u2013 1111 \u2013 1111 \u2013 1111",
+        "\uff14\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11\uff11",
+        "4111  1111  1111  1111",
+        "4111.1111.1111.1111",
+        "4111\u00a01111\u00a01111\u00a01111",
+        "3782.822463.10005",
+    ],
+    "bank account": [
+        "de89 3704 0044 0532 0130 00",
+        "gb82 west 1234 5698 7654 32",
+        "gb82west12345698765432",
+        "es91 2100 0418 4502 0005 1332 is mine",
+        "DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000",
+    ],
+    "French social security number": ["2\u202f55\u202f08\u202f14\u202f168\u202f025\u202f38"],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [(kind, number) for kind, numbers in OTHERWISE.items() for number in numbers]
+)
+def test_a_number_is_found_however_it_is_written(kind: str, number: str) -> None:
+    text = masked(f"\u00dcber: {number} \u2013 danke\u00a0sehr").text
+    left = " is mine" if number.endswith("is mine") else ""
+    assert text == f"\u00dcber: [masked: {kind}]{left} \u2013 danke\u00a0sehr"
+
+
+def test_an_account_is_as_long_as_those_of_its_country() -> None:
+    for text in ("DE57 3704 0044 0532 0130", "ab12cd34ef56ab78cd90ef12ab34cd56", "Version 4.1.1.1111.1111.1111.1111"):
+        assert masked(text).text == text

@@ -1,6 +1,6 @@
 """Feeds patterns or functions with their worst texts, and is ended by the system when one takes too long.
 
-    python -m tests.linear.feed patterns|functions [AFTER]
+    python -m tests.linear.feed patterns|functions|orders [AFTER]
 
 It writes the name of each before it begins with it; the last name of one that was ended is the culprit. The timer
 counts this process's own processor time, so that a busy machine changes nothing.
@@ -8,17 +8,24 @@ counts this process's own processor time, so that a busy machine changes nothing
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from recollect.errors import Invalid
-from tests.linear import functions, patterns, worst
+from recollect.language.defence.orders import suspicions
+from tests.linear import functions, patterns, phrases, worst
 
 FINISHED = "finished"
 
 PATTERN_LENGTH = 25_000
 PATTERN_SECONDS = 0.25
 FUNCTION_SECONDS = 2.5
+
+# A bounded pattern is linear and may cost hundreds of times what others do. On texts made of its own words, all that
+# screening does takes no more than so many times what it takes on ordinary ones.
+ORDINARY_TIMES = 6
+ORDERS_LENGTH = 5_000
 
 
 def main(what: str, after: str = "") -> None:
@@ -40,10 +47,28 @@ def feeds(what: str) -> Iterator[tuple[str, float, Iterator[Callable[[], None]]]
     if what == "patterns":
         for place, pattern in sorted(patterns.every_pattern().items()):
             yield place, PATTERN_SECONDS, _matches(pattern, searching=not patterns.is_only_matched(place))
+    elif what == "orders":
+        seconds = ORDINARY_TIMES * _ordinary_seconds()
+        for text in phrases.texts(ORDERS_LENGTH):
+            yield repr(text[:80]), seconds, iter([_answered(_screened, text)])
     else:
         for function, call in functions.every_call():
             for kind, text in functions.TEXTS.items():
                 yield f"{function} of {kind}", FUNCTION_SECONDS, iter([_answered(call, text)])
+
+
+def _screened(text: str) -> object:
+    return suspicions(text, is_foreign=True)
+
+
+def _ordinary_seconds() -> float:
+    """Of this process alone, the most of several."""
+    took = []
+    for _ in range(5):
+        began = time.process_time()
+        _screened(phrases.ordinary(ORDERS_LENGTH))
+        took.append(time.process_time() - began)
+    return max(took)
 
 
 def _matches(pattern: patterns.Pattern, *, searching: bool) -> Iterator[Callable[[], None]]:

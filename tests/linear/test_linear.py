@@ -19,10 +19,10 @@ import sys
 
 import pytest
 
-from tests.linear import feed, functions, patterns, worst
+from tests.linear import feed, functions, patterns, phrases, worst
 
 
-@pytest.mark.parametrize("what", ["patterns", "functions"])
+@pytest.mark.parametrize("what", ["patterns", "functions", "orders"])
 def test_the_time_of_every_pattern_and_function_grows_with_the_text_alone(what: str) -> None:
     assert culprits(what) == []
 
@@ -73,6 +73,10 @@ def test_worst_texts_are_made_from_what_a_pattern_repeats(pattern: str, text: st
     assert any(text in made for made in worst.texts(re.compile(pattern), 100)), list(
         worst.texts(re.compile(pattern), 20)
     )
+
+
+def test_phrases_are_the_words_of_the_rules() -> None:
+    assert any(text.startswith("copy all to copy all to ") for text in phrases.texts(100))
 
 
 def test_functions_are_fed_with_texts_of_every_kind() -> None:

@@ -1,19 +1,9 @@
 """Every statement that shows what is stored says which items it shows, or is known to tell nobody by itself."""
 
-import importlib
-import pkgutil
-
 import pytest
 
-import recollect.memory
 from recollect.engine import Engine
-from recollect.storage.sql import Queries, Query
-
-# Columns that hold what somebody wrote.
-CONTENT = {
-    *("beginning", "bodies", "body", "content", "description", "metadata", "name", "observations", "old_memory"),
-    *("original_content", "payload", "properties", "query", "record", "reflection", "source", "text", "title", "value"),
-}
+from tests.memory.statements import CONTENT, every_query
 
 # What a writer locks or compares, and what is shown by the flow that chose from it.
 SILENT = {
@@ -21,11 +11,12 @@ SILENT = {
     "documents.contents": "compared with what is to be stored",
     "documents.same": "compared with what is to be stored",
     "embedding_models.claim": "to be embedded",
-    "entities.hold": "locked to be changed",
+    "entities.known": "judged and indexed",
+    "entities.lock": "locked to be changed",
     "entities.relations": "edges between nodes that are told of",
     "episodes.find": "the flow tells which it shows",
     "golden.lock": "locked to be changed",
-    "graph.hold_node": "locked to be changed",
+    "graph.lock_node": "locked to be changed",
     "graph.named": "the names that were asked for",
     "graph.parallel": "edges between nodes that are told of",
     "graph_pages.between": "edges between nodes that are told of",
@@ -47,19 +38,9 @@ SILENT = {
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)
 async def test_a_statement_that_shows_content_says_of_which_items(engine: Engine) -> None:
-    for module in pkgutil.walk_packages(recollect.memory.__path__, "recollect.memory."):
-        importlib.import_module(module.name)
-    queries = {
-        query.name: query
-        for kind in Queries.__subclasses__()
-        # Other tests have kinds of their own, and the scripts of Redis are not SQL.
-        if kind.__module__.startswith("recollect.") and kind.__module__ != "recollect.storage.buffers"
-        for query in vars(kind).values()
-        if isinstance(query, Query)
-    }
     silent = set()
     async with engine.database.unscoped() as connection:
-        for query in queries.values():
+        for query in every_query():
             if query.role != "write" and query.name.partition(".")[0] != "limited":
                 shown = {each.name for each in (await connection.prepare(query.text)).get_attributes()}
                 if query.audit is None and shown & CONTENT:

@@ -13,7 +13,7 @@ from recollect.memory.index.held import HeldPlace
 
 
 class ReviewedItem(BaseModel):
-    """An item that something speaks against."""
+    """A suspicious item."""
 
     item: str = Field(
         description="Its name, such as `message:ID`", examples=["document:0190c0de-0000-7000-8000-000000000000"]

@@ -231,7 +231,7 @@ class Lineage:
         return sorted([*told, *others], key=lambda event: event.at)
 
     async def _judged(self, db: Statements, item: NamedItem) -> tuple[Trust | None, tuple[str, ...]]:
-        """Where a text comes from, and what speaks against it if it is held."""
+        """Where a text comes from, and why it is held, if it is."""
         kind, item_id = item.target.kind or "", item.target.id
         if kind not in registry.recalled():
             return None, ()

@@ -12,14 +12,21 @@ from recollect.errors import Conflict, Forbidden, NotFound, RecollectError
 from recollect.flows.chat_ids import refuse_stored_chat
 from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.known_owners import KnownOwners
+from recollect.flows.turns import (
+    AnalysedTurn,
+    destinations_of,
+    message_source,
+    with_classes,
+    with_stored,
+    without_stored,
+)
 from recollect.identifiers import refuse_same_ids, uuid7
 from recollect.memory.changes import Change, Changes
 from recollect.memory.documents import Documents, NewDocument, in_parts
 from recollect.memory.index.passages import Excerpt, Passages, Source, analyse, analysing, keys_of
-from recollect.memory.log import Destination, Entry, Log, Message, NewMessage, NewTurn, Words
+from recollect.memory.log import Destination, Entry, Log, Message, NewTurn, Words
 from recollect.memory.log import Turn as Turn
 from recollect.memory.sessions import Session, SessionOwner, Sessions
-from recollect.origin import Origin
 from recollect.quotas import ANONYMOUS
 from recollect.steps import in_steps
 from recollect.storage.database import Database, Statements, Transaction
@@ -38,22 +45,6 @@ _WRITING_ATTEMPTS = 3
 
 # Only forgetting a text at the same moment removes the one that stood in the way.
 _REMEMBERING_ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Analysed:
-    """A turn with the passages of each of its messages, worked out before its transaction."""
-
-    turn: Turn
-    excerpts: tuple[tuple[Excerpt, ...], ...]
-    by: Origin
-    """Kept here, because the turns of several callers are written by one task."""
-    refusal: RecollectError | None = None
-    is_suspect: bool = False  # a message may have to be held back, which takes more than one statement
-
-    def without_messages(self, refusal: RecollectError) -> "_Analysed":
-        """The same turn, refused."""
-        return replace(self, turn=replace(self.turn, messages=()), excerpts=(), refusal=refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,7 @@ class Remember(MasksSecrets):
         self._changes = changes
         self._written = written
         self._known_owners = KnownOwners()
-        self._turns = GroupCommit[_Analysed, list[Message]](self._write_turns)
+        self._turns = GroupCommit[AnalysedTurn, list[Message]](self._write_turns)
 
     async def close(self) -> None:
         """Finish the writes that were accepted."""
@@ -132,7 +123,7 @@ class Remember(MasksSecrets):
         try:
             async with self._database.transaction(namespace) as tx:
                 await before(tx)
-                destinations = _destinations([analysed], await self._sessions.lock(tx, [turn.session_id]))
+                destinations = destinations_of([analysed], await self._sessions.lock(tx, [turn.session_id]))
                 (answer,) = await self._append_in_parts(tx, [analysed], destinations)
         except Duplicate as problem:
             raise Conflict("A message with one of these ids already exists: choose another id") from problem
@@ -146,12 +137,13 @@ class Remember(MasksSecrets):
         self._written(namespace)
         return messages
 
-    async def _analysed(self, turn: Turn) -> _Analysed:
+    async def _analysed(self, turn: Turn) -> AnalysedTurn:
         if turn.owner_if_new == ANONYMOUS:
             turn = replace(turn, owner_if_new=origin.narrowed(None)[0] or ANONYMOUS)
         if turn.realm is None:
             refuse_stored_chat(turn.session_id)
             refuse_same_ids(message.id for message in turn.messages)
+        turn = with_classes(turn)
         if turn.size() <= _ANALYSED_AT_ONCE:
             excerpts = [analyse(message.content, message.speaker) for message in turn.messages]
         else:
@@ -165,7 +157,7 @@ class Remember(MasksSecrets):
                 of_message[number].append(excerpt)
             excerpts = list(map(tuple, of_message))
         suspicions = chain.from_iterable(map(self._passages.suspicions, turn.messages, excerpts))
-        return _Analysed(turn, tuple(excerpts), origin.current(), is_suspect=bool(await in_steps(suspicions)))
+        return AnalysedTurn(turn, tuple(excerpts), origin.current(), is_suspect=bool(await in_steps(suspicions)))
 
     @masks("title", "metadata")
     async def session(
@@ -247,8 +239,9 @@ class Remember(MasksSecrets):
         for _ in range(_REMEMBERING_ATTEMPTS):
             async with self._database.transaction(namespace) as tx:
                 if known := await self._documents.same(tx, text):
-                    document_id, present = known
-                    await self._merge(tx, document_id, present, metadata or {})
+                    document_id, present, stored_at = known
+                    source = Source("document", str(document_id), excerpts, stored_at)
+                    await self._merge(tx, document_id, source, present, metadata or {})
                     return Remembered(document_id, "existing")
                 if added := await self._documents.add_once(tx, text, encoded, said_at):
                     document_id, stored_at = added
@@ -261,17 +254,22 @@ class Remember(MasksSecrets):
         raise Conflict("Another request is deleting the same text: try again")
 
     async def _merge(
-        self, tx: Transaction, document_id: UUID, present: Mapping[str, Any], metadata: Mapping[str, Any]
+        self,
+        tx: Transaction,
+        document_id: UUID,
+        source: Source,
+        present: Mapping[str, Any],
+        metadata: Mapping[str, Any],
     ) -> None:
         merged = {**present, **metadata}
         encoded = checks.metadata(merged)
         if encoded is not None and merged != present:
             await self._documents.set_metadata(tx, document_id, encoded)
-            await self._passages.relabel(tx, "document", str(document_id), None, encoded)
+            await self._passages.relabel(tx, replace(source, metadata=encoded))
             await self._changes.record(tx, [Change("update", "document", str(document_id))])
 
     async def _write_turns(
-        self, namespace: str, analysed: Sequence[_Analysed]
+        self, namespace: str, analysed: Sequence[AnalysedTurn]
     ) -> Sequence[list[Message] | RecollectError]:
         """Messages that bring an id are looked up only if it is taken; what is stored already is then left out.
 
@@ -280,8 +278,8 @@ class Remember(MasksSecrets):
         stored: Mapping[UUID, Message] = {}
         for _ in range(_WRITING_ATTEMPTS):
             try:
-                answers = await self._write_unstored(namespace, [_without_stored(item, stored) for item in analysed])
-                return [_with_stored(item.turn, stored, answer) for item, answer in zip(analysed, answers, strict=True)]
+                answers = await self._write_unstored(namespace, [without_stored(item, stored) for item in analysed])
+                return [with_stored(item.turn, stored, answer) for item, answer in zip(analysed, answers, strict=True)]
             except Outdated:
                 self._known_owners.unlearn(namespace, {item.turn.session_id for item in analysed})
             except Duplicate:
@@ -296,15 +294,14 @@ class Remember(MasksSecrets):
         raise Conflict("Another request is deleting a session of this write: try again")
 
     async def _write_unstored(
-        self, namespace: str, analysed: Sequence[_Analysed]
+        self, namespace: str, analysed: Sequence[AnalysedTurn]
     ) -> Sequence[list[Message] | RecollectError]:
         session_ids = {item.turn.session_id for item in analysed if item.turn.messages}
         if any(item.turn.realm is not None for item in analysed):
             return await self._append_unwritten(namespace, analysed, session_ids)
-        destinations = _destinations(analysed, await self._owners(namespace, session_ids))
+        destinations = destinations_of(analysed, await self._owners(namespace, session_ids))
         size = sum(max(len(excerpts), 1) for item in analysed for excerpts in item.excerpts)
-        has_payloads = any(message.payload is not None for item in analysed for message in item.turn.messages)
-        if size <= _WRITTEN_AT_ONCE and not (has_payloads or any(item.is_suspect for item in analysed)):
+        if size <= _WRITTEN_AT_ONCE and not any(item.is_suspect or item.has_details for item in analysed):
             counts = any(self._database.meter.counts(item.by) for item in analysed)
             async with (self._database.transaction if counts else self._database.calling)(namespace) as db:
                 return await self._append(db, analysed, destinations)
@@ -322,7 +319,7 @@ class Remember(MasksSecrets):
         return owners
 
     async def _append_unwritten(
-        self, namespace: str, analysed: Sequence[_Analysed], session_ids: Collection[str]
+        self, namespace: str, analysed: Sequence[AnalysedTurn], session_ids: Collection[str]
     ) -> list[list[Message] | RecollectError]:
         """Leave out messages of realms that are stored already, and refuse turns to chats that others hold."""
         begun: dict[str, Turn] = {}
@@ -339,19 +336,25 @@ class Remember(MasksSecrets):
             ids = [message.id for item in analysed for message in item.turn.messages if message.id is not None]
             known = set(await self._log.by_ids(tx, ids))
             new = [_new_messages(item, owners.get(item.turn.session_id), known) for item in analysed]
-            return await self._append_in_parts(tx, new, _destinations(new, owners))
+            return await self._append_in_parts(tx, new, destinations_of(new, owners))
 
     async def _append_in_parts(
-        self, tx: Transaction, analysed: Sequence[_Analysed], destinations: Mapping[str, Destination]
+        self, tx: Transaction, analysed: Sequence[AnalysedTurn], destinations: Mapping[str, Destination]
     ) -> list[list[Message] | RecollectError]:
-        """Messages first, then their payloads, their passages a part at a time, and what is told of them."""
+        """Messages first, then their details, their passages a part at a time, and what is told of them."""
         bare = [replace(item, excerpts=((),) * len(item.excerpts)) for item in analysed]
         answers = await self._append(tx, bare, destinations, records_turns=False)
-        written = (message for answer in answers if isinstance(answer, list) for message in answer)
-        if payloads := {message.id: message.payload for message in written if message.payload is not None}:
-            await self._log.set_payloads(tx, payloads)
+        details = {
+            message.id: new
+            for item, answer in zip(analysed, answers, strict=True)
+            if isinstance(answer, list)
+            for message, new in zip(answer, item.turn.messages, strict=True)
+            if new.has_details
+        }
+        if details:
+            await self._log.set_details(tx, details)
         sources = (
-            _source(message, new, excerpts, destinations[message.session_id], item.by)
+            message_source(message, new, excerpts, destinations[message.session_id], item.by)
             for item, answer in zip(analysed, answers, strict=True)
             if isinstance(answer, list)
             for message, new, excerpts in zip(answer, item.turn.messages, item.excerpts, strict=True)
@@ -368,7 +371,7 @@ class Remember(MasksSecrets):
     async def _append(
         self,
         db: Statements,
-        analysed: Sequence[_Analysed],
+        analysed: Sequence[AnalysedTurn],
         destinations: Mapping[str, Destination],
         *,
         records_turns: bool = True,
@@ -411,55 +414,7 @@ class Remember(MasksSecrets):
         return answers
 
 
-def _destinations(analysed: Sequence[_Analysed], owners: Mapping[str, SessionOwner]) -> dict[str, Destination]:
-    """The sessions that messages go to: those that exist, and those that a turn may begin."""
-    found: dict[str, Destination] = {}
-    for turn in (item.turn for item in analysed if item.turn.messages):
-        if owner := owners.get(turn.session_id):
-            found[turn.session_id] = Destination(turn.session_id, owner.user_id, owner.realm, begins=False)
-        elif turn.owner_if_new:
-            begun = Destination(turn.session_id, turn.owner_if_new, turn.realm or "", begins=True)
-            found.setdefault(turn.session_id, begun)
-    return found
-
-
-def _without_stored(item: _Analysed, stored: Mapping[UUID, Message]) -> _Analysed:
-    """A turn without the messages that are stored; refused if one of them is stored as something else."""
-    turn = item.turn
-    if not stored or turn.realm is not None:
-        return item
-    pairs = []
-    for message, excerpts in zip(turn.messages, item.excerpts, strict=True):
-        known = _found(message, stored)
-        if known is None:
-            pairs.append((message, excerpts))
-            continue
-        said = (turn.session_id, message.role, message.speaker, message.content, message.payload)
-        if (known.session_id, known.role, known.speaker, known.content, known.payload) != said:
-            refusal = Conflict(
-                f"Message {message.id} already exists with other content, role or speaker, or in another session: "
-                "choose another id"
-            )
-            return item.without_messages(refusal)
-    messages, of_messages = zip(*pairs, strict=True) if pairs else ((), ())
-    return replace(item, turn=replace(turn, messages=messages), excerpts=of_messages)
-
-
-def _with_stored(
-    turn: Turn, stored: Mapping[UUID, Message], answer: list[Message] | RecollectError
-) -> list[Message] | RecollectError:
-    """The messages of a turn in their order, those that were stored before among the new ones."""
-    if not stored or turn.realm is not None or isinstance(answer, RecollectError):
-        return answer
-    new = iter(answer)
-    return [_found(message, stored) or next(new) for message in turn.messages]
-
-
-def _found(message: NewMessage, stored: Mapping[UUID, Message]) -> Message | None:
-    return None if message.id is None else stored.get(message.id)
-
-
-def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID]) -> _Analysed:
+def _new_messages(item: AnalysedTurn, owner: SessionOwner | None, known: set[UUID]) -> AnalysedTurn:
     """A turn without the messages that are known, and from now on its own are."""
     turn = item.turn
     if item.refusal is not None or not turn.messages:
@@ -479,20 +434,3 @@ def _new_messages(item: _Analysed, owner: SessionOwner | None, known: set[UUID])
         if message.id is not None:
             known.add(message.id)
     return replace(item, turn=replace(turn, messages=tuple(messages)), excerpts=tuple(excerpts))
-
-
-def _source(message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], at: Destination, by: Origin) -> Source:
-    return Source(
-        "message",
-        str(message.id),
-        excerpts,
-        message.created_at,
-        owner=at.user_id,
-        session_id=message.session_id,
-        position=message.position,
-        role=message.role,
-        speaker=message.speaker,
-        metadata=new.metadata,
-        realm=at.realm,
-        by=by,
-    )

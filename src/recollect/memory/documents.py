@@ -123,10 +123,10 @@ class Documents:
         tx.tally.add(None, content, metadata)
         return row["id"], row["created_at"]
 
-    async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any]] | None:
-        """The oldest document with this very text, and its metadata; locked until the transaction ends."""
+    async def same(self, tx: Transaction, content: str) -> tuple[UUID, dict[str, Any], datetime] | None:
+        """The oldest document with this very text, its metadata and its time; locked until the transaction ends."""
         row = await tx.first(_Sql.same, content=content)
-        return None if row is None else (row["id"], row["metadata"] or {})
+        return None if row is None else (row["id"], row["metadata"] or {}, row["created_at"])
 
     async def set_metadata(self, tx: Transaction, document_id: UUID, metadata: str) -> None:
         """Give a document other metadata."""

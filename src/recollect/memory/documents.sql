@@ -26,7 +26,7 @@ returning id, created_at;
 
 -- same
 -- The oldest document with this very text; the index is on the hash.
-select id, metadata
+select id, metadata, created_at
 from documents
 where namespace = :namespace and hashtextextended(content, 0) = hashtextextended(:content, 0) and content = :content
 order by created_at, id
@@ -48,6 +48,11 @@ from (
     from documents
     where namespace = :namespace and embedding is not null
       and (:metadata_filter::text is null or metadata @> :metadata_filter::text::jsonb)
+      and not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'document' and held.item_id = documents.id::text
+            and held.state = 'held'
+      )
     order by distance, id
     limit :limit
 ) as nearest
@@ -61,6 +66,11 @@ select id, content, embedding::text, metadata, created_at, updated_at
 from documents
 where namespace = :namespace and created_at between :start and :end
   and (:metadata_filter::text is null or metadata @> :metadata_filter::text::jsonb)
+  and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'document' and held.item_id = documents.id::text
+        and held.state = 'held'
+  )
 order by created_at desc, id desc;
 
 -- remove

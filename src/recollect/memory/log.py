@@ -26,7 +26,7 @@ class _Sql(Queries, file="log.sql"):
     keep: Query
     by_ids: Query
     present: Query
-    set_payloads: Query
+    set_details: Query
     first_between: Query
     last_between: Query
     in_session: Query
@@ -69,6 +69,13 @@ class NewMessage:
     """One that brings its id is written once, however often it comes."""
     payload: str | None = None
     """The message as its client has it, as JSON text. Only one with a payload may have no content."""
+    trust: str | None = None
+    """Its class of trust, unless its role says it."""
+
+    @property
+    def has_details(self) -> bool:
+        """Whether it has more than is written with all messages."""
+        return self.payload is not None or self.trust is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +242,14 @@ class Log:
             rows = await db.all(_Sql.recent_before, session_id=session_id, limit=limit, before=before)
         return [Message(*row) for row in reversed(rows)]
 
-    async def set_payloads(self, tx: Transaction, payloads: Mapping[UUID, str]) -> None:
-        """Add what clients have of messages to those that this transaction has appended."""
-        await tx.all(_Sql.set_payloads, ids=list(payloads), payloads=list(payloads.values()))
+    async def set_details(self, tx: Transaction, details: Mapping[UUID, NewMessage]) -> None:
+        """Add payloads and classes of trust to messages that this transaction has appended."""
+        await tx.all(
+            _Sql.set_details,
+            ids=list(details),
+            payloads=[each.payload for each in details.values()],
+            trusts=[each.trust for each in details.values()],
+        )
 
     async def between(
         self, db: Statements, session_id: str, limit: int, after: UUID | None, before: UUID | None, *, newest: bool

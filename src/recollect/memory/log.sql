@@ -92,12 +92,12 @@ where namespace = :namespace and id = any(:ids::uuid[]);
 -- The ids of those of some messages that exist.
 select id from messages where namespace = :namespace and id = any(:ids::uuid[]);
 
--- set_payloads
--- What clients have of messages that the same transaction has appended.
+-- set_details
+-- What clients have of messages that the same transaction has appended, and where these come from.
 -- Limit seen ids.
 update messages
-set payload = given.payload
-from unnest(:ids::uuid[], :payloads::text[]) as given (id, payload)
+set payload = given.payload, trust = given.trust
+from unnest(:ids::uuid[], :payloads::text[], :trusts::text[]) as given (id, payload, trust)
 where messages.namespace = :namespace and messages.id = given.id;
 
 -- first_between
@@ -182,7 +182,8 @@ order by position
 limit :limit;
 
 -- raw_newest
--- Messages of any session, newest first. A speaker without a name of their own is known by their role.
+-- Messages of any session, newest first; of all sessions together, without what is held back. A speaker without a name
+-- of their own is known by their role.
 -- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at
 from messages
@@ -191,6 +192,14 @@ where namespace = :namespace
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
   and (:speaker::text is null or coalesce(speaker, role) = :speaker)
+  and (
+      :session_id is not null
+      or not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'message' and held.item_id = messages.id::text
+            and held.state = 'held'
+      )
+  )
 order by created_at desc, session_id desc, position desc
 limit :limit;
 
@@ -204,6 +213,14 @@ where namespace = :namespace
   and (:since::timestamptz is null or created_at >= :since)
   and (:until::timestamptz is null or created_at <= :until)
   and (:speaker::text is null or coalesce(speaker, role) = :speaker)
+  and (
+      :session_id is not null
+      or not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'message' and held.item_id = messages.id::text
+            and held.state = 'held'
+      )
+  )
 order by created_at, session_id, position
 limit :limit;
 

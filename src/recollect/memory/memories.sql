@@ -129,6 +129,11 @@ select * from (
        since, valid_from, valid_until, key, expires_at, pinned, sources, trust
     from memories
     where namespace = :namespace and superseded_by is null and since <= :as_of and (expires_at is null or expires_at > now())
+      and not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'memory' and held.item_id = memories.id::text
+            and held.state = 'held'
+      )
     union all
     select memories.id, versions.text, versions.category, memories.user_id, memories.agent_id, memories.session_id,
            versions.metadata, null, memories.created_at, versions.updated_at, memories.position, versions.since,
@@ -138,6 +143,11 @@ select * from (
     join memories on memories.namespace = :namespace and memories.id = versions.memory_id
         and (memories.expires_at is null or memories.expires_at > now())
     where versions.namespace = :namespace and versions.since <= :as_of and versions.until > :as_of
+      and not exists (
+          select from held
+          where held.namespace = :namespace and held.kind = 'past_memory'
+            and held.item_id = versions.memory_id || '/' || versions.number and held.state = 'held'
+      )
 ) as known
 where (:user_id::text is null or user_id = :user_id)
   and (:agent_id::text is null or agent_id = :agent_id)

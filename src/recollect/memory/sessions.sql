@@ -31,7 +31,7 @@ on conflict (namespace, id) do nothing;
 select id, updated_at from sessions where namespace = :namespace and id = any(:session_ids::text[]);
 
 -- set_last_active
--- Other times for sessions that are held.
+-- Other times for sessions that are locked.
 update sessions
 set updated_at = active.at
 from unnest(:session_ids::text[], :times::timestamptz[]) as active (id, at)
@@ -104,7 +104,7 @@ limit :limit;
 
 -- listed
 -- Sessions to choose from, the last active first, behind a place in that order: those of a user, of an agent, or with a
--- text in the title or the id; each with how much was said in it, and the beginning of what was said last.
+-- text in the title or the id; each with how much was said in it, and the beginning of what was said last, if it is not held back.
 -- Limit given user_id, agent_id.
 -- Audit session id
 select chosen.id, chosen.user_id, chosen.agent_id, left(chosen.title, :characters::integer) as title,
@@ -125,7 +125,12 @@ from (
     limit :limit
 ) as chosen
 left join lateral (
-    select messages.role, left(messages.content, :characters) as beginning
+    select messages.role,
+           case when not exists (
+               select from held
+               where held.namespace = :namespace and held.kind = 'message' and held.item_id = messages.id::text
+                 and held.state = 'held'
+           ) then left(messages.content, :characters) end as beginning
     from messages
     where messages.namespace = :namespace and messages.session_id = chosen.id
     order by messages.position desc

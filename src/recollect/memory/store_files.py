@@ -237,10 +237,11 @@ class StoreFiles:
         return [row["entry"] for row in rows]
 
     async def at_paths(
-        self, db: Statements, store_id: UUID, paths: Sequence[str], *, with_content: bool
+        self, db: Statements, store_id: UUID, paths: Sequence[str], *, with_content: bool, with_held: bool = False
     ) -> dict[str, StoredFile]:
-        """Those of some files that are there, by path."""
-        rows = await db.all(_Sql.at_paths, store_id=store_id, paths=list(paths), with_content=with_content)
+        """Those of some files that are there, by path; with contents, and with those that are held back, or without."""
+        asked = {"with_content": with_content, "with_held": with_held}
+        rows = await db.all(_Sql.at_paths, store_id=store_id, paths=list(paths), **asked)
         return {row["path"]: StoredFile(*row) for row in rows}
 
     async def in_stores(self, db: Statements, store_ids: Sequence[UUID]) -> list[UUID]:

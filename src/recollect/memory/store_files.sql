@@ -67,9 +67,15 @@ order by entry
 limit :limit;
 
 -- at_paths
--- The files at some paths; only where they are asked for with their contents.
+-- The files at some paths; only where they are asked for with their contents, and in lists without those that are held
+-- back.
 -- Audit file id
-select id, store_id, user_id, path, case when :with_content::boolean then content end as content,
+select id, store_id, user_id, path,
+       case when :with_content::boolean and (:with_held::boolean or not exists (
+           select from held
+           where held.namespace = :namespace and held.kind = 'file' and held.item_id = store_files.id::text
+             and held.state = 'held'
+       )) then content end as content,
        octet_length(content) as size, sha256, version_id, created_at, updated_at
 from store_files
 where namespace = :namespace and store_id = :store_id and path = any(:paths::text[]);
@@ -121,9 +127,15 @@ from store_versions
 where namespace = :namespace and store_id = :store_id and id = :id;
 
 -- newest_versions
--- Versions from behind a place in the list, newest first; only where they are asked for with their contents.
+-- Versions from behind a place in the list, newest first; only where they are asked for with their contents, and without
+-- those of files that are held back.
 -- Audit file file_id
-select id, store_id, file_id, operation, path, case when :with_content::boolean then content end as content,
+select id, store_id, file_id, operation, path,
+       case when :with_content::boolean and not exists (
+           select from held
+           where held.namespace = :namespace and held.kind = 'file' and held.item_id = store_versions.file_id::text
+             and held.state = 'held'
+       ) then content end as content,
        octet_length(content) as size, sha256, author, created_at, redacted_at, redacted_by
 from store_versions
 where namespace = :namespace and store_id = :store_id

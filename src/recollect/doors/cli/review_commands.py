@@ -18,7 +18,7 @@ def review() -> None:
 @click.option("--limit", type=int, default=50, show_default=True, help="Maximum number of items.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_items(state: str | None, limit: int, as_json: bool) -> None:
-    """List items that something speaks against, the newest first, with the reasons."""
+    """List suspicious items with the reasons, the newest first."""
     from recollect.doors.cli.operating.review import show
 
     show(state, limit, as_json)
@@ -28,7 +28,7 @@ def list_items(state: str | None, limit: int, as_json: bool) -> None:
 @click.argument("item", metavar="ID")
 @namespace_option
 def release(item: str) -> None:
-    """Let the item ID of the list be recalled, whatever speaks against it."""
+    """Release the item ID of the list, so that it can be recalled."""
     from recollect.doors.cli.operating.review import release as run
 
     run(item)

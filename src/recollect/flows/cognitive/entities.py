@@ -94,6 +94,7 @@ class EntityMemory(MasksSecrets):
         async with self._database.transaction(namespace) as tx:
             created = await self._graph.create_ends(tx, dict.fromkeys(names))
             ends = await self._graph.view().ends(tx, names)
+            await self._node_passages.judge(tx, [ends[name].id for name in sorted(created)])
             wanted = {(ends[each.source].id, ends[each.target].id, each.relation): each for each in given}
             edges = await self._graph.create_edges(tx, wanted)
             changes = [Change("add", NODE, str(ends[name].id)) for name in sorted(created)]
@@ -111,15 +112,15 @@ class EntityMemory(MasksSecrets):
         added: list[list[str]] = []
         changed: dict[int, list[str]] = {}
         async with self._database.transaction(namespace) as tx:
-            held = await self._entities.hold(tx, [name for name, _ in given])
+            locked = await self._entities.lock(tx, [name for name, _ in given])
             for name, contents in given:
-                if name not in held:
+                if name not in locked:
                     raise NotFound(f"Entity with name {name} not found")
-                known = changed.get(held[name].id, list(held[name].observations))
+                known = changed.get(locked[name].id, list(locked[name].observations))
                 new = [text for text in dict.fromkeys(contents) if text not in known]
                 added.append(new)
                 if new:
-                    changed[held[name].id] = [*known, *new]
+                    changed[locked[name].id] = [*known, *new]
             if changed:
                 await self._graph.keep(tx, list(changed))
                 await self._changed(tx, changed)
@@ -133,9 +134,9 @@ class EntityMemory(MasksSecrets):
         _check_number(given, "deletions")
         changed: dict[int, list[str]] = {}
         async with self._database.transaction(namespace) as tx:
-            held = await self._entities.hold(tx, [name for name, _ in given])
+            locked = await self._entities.lock(tx, [name for name, _ in given])
             for name, contents in given:
-                if (entity := held.get(name)) is not None:
+                if (entity := locked.get(name)) is not None:
                     known = changed.get(entity.id, list(entity.observations))
                     changed[entity.id] = [text for text in known if text not in contents]
                     await self._entities.unobserve_versions(tx, entity.id, contents)
@@ -179,13 +180,13 @@ class EntityMemory(MasksSecrets):
             relations = await self._entities.relations(db, None, MAX_READ + 1)
         return _limited(EntityGraph(entities, relations))
 
-    @masks("text")
+    @masks("text", counts=False)
     async def search(self, namespace: str, text: str) -> EntityGraph:
         """Entities with a text in their name, their type or an observation, and the relations at them."""
         async with self._database.reading(namespace) as db:
             return await self._with_relations(db, await self._entities.matching(db, text, MAX_READ + 1))
 
-    @masks("names")
+    @masks("names", counts=False)
     async def open(self, namespace: str, names: Sequence[str]) -> EntityGraph:
         """Entities by their names, and the relations at them."""
         _check_number(names, "names")

@@ -134,6 +134,8 @@ class GraphMemory(MasksSecrets):
             node = await self._graph.add_node(tx, name, label, encoded, vector_id)
             if "observations" in (properties or {}):
                 await self._node_passages.renew(tx, [node.id])
+            else:
+                await self._node_passages.judge(tx, [node.id])
             await self._changes.record(tx, [Change("add" if node.created else "update", "node", str(node.id))])
         self._written(namespace)
         return node
@@ -173,6 +175,7 @@ class GraphMemory(MasksSecrets):
                 ends = await graph.ends(tx, labels)
             if unlabelled := {name: label for name, label in labels.items() if label and not ends[name].labelled}:
                 await self._graph.label_ends(tx, unlabelled)
+            await self._node_passages.judge(tx, sorted(ends[name].id for name in created | unlabelled.keys()))
             source, target = ends[source_name].id, ends[target_name].id
             given = DEFAULT_WEIGHT if weight is None else weight
             new = await self._graph.create_edge(tx, source, target, relation, given, encoded)
@@ -186,7 +189,7 @@ class GraphMemory(MasksSecrets):
             await self._changes.record(tx, changes)
         return Edge(edge_id, source, target, relation, stored, source_name in created, target_name in created)
 
-    @masks("node_name")
+    @masks("node_name", counts=False)
     async def neighbors(
         self,
         namespace: str,
@@ -224,7 +227,7 @@ class GraphMemory(MasksSecrets):
                 seen += frontier
         return Neighborhood(node_name, depth, neighbors, total, distance)
 
-    @masks("start_node", "end_node")
+    @masks("start_node", "end_node", counts=False)
     async def find_path(
         self, namespace: str, start_node: str, end_node: str, max_depth: int = 5, as_of: datetime | None = None
     ) -> Paths:

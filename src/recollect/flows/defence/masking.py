@@ -5,6 +5,7 @@ that no secret is stored, hashed, embedded, sent to a model or logged. Ids stay 
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from itertools import count
 from typing import Any, TypeVar, cast
 
 from recollect import checks, origin
+from recollect.errors import RecollectError
 from recollect.flows.kinds.kind import Kind
 from recollect.flows.kinds.rules import own_session
 from recollect.language.masking.masking import MaskedText, masking
@@ -23,6 +25,8 @@ from recollect.memory.index.held import Held
 from recollect.memory.store_files import digest
 from recollect.steps import in_steps
 from recollect.storage.database import Database
+
+_log = logging.getLogger(__name__)
 
 Method = TypeVar("Method", bound=Callable[..., Awaitable[Any]])
 Value = TypeVar("Value")
@@ -64,50 +68,58 @@ class Masking:
         self._database = database
         self._held = held
 
-    async def of(self, namespace: str, value: Value, name: str = "") -> Value:
-        """A value without its secrets: a text, JSON, or records of both."""
-        return cast(Value, await self._without_secrets(namespace, lambda found: without_secrets(value, name, found)))
+    async def of(self, namespace: str, value: Value) -> Value:
+        """What is about to be imported, without its secrets: a text, JSON, or records of both."""
+        origin.require("write", namespace)
+        clean, found = await masked(value)
+        await self.count(namespace, found)
+        return clean
 
-    async def fields(self, namespace: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields without their secrets, each looked at as what it is."""
-
-        def steps(found: Counter[str]) -> Steps:
-            clean = {}
-            for name, value in fields.items():
-                clean[name] = yield from without_secrets(value, name, found)
-            return clean
-
-        return cast(dict[str, Any], await self._without_secrets(namespace, steps))
+    async def count(self, namespace: str, found: Mapping[str, int]) -> None:
+        """Add up what was masked. What is stored by now stays so without it."""
+        if not found:
+            return
+        if (counted := _counted.get()) is not None:
+            counted.update(found)
+        try:
+            with origin.own_work():
+                async with self._database.transaction(namespace) as tx:
+                    await self._held.add_masked(tx, found)
+        except RecollectError as problem:
+            _log.warning("The number of masked secrets is too low, because it could not be stored: %s", problem)
 
     async def record(self, namespace: str, kind: Kind, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """A record of an import without its secrets; what it is named by stays."""
+        origin.require("write", namespace)
         named = {name for name, rule in kind.rules.items() if rule in (checks.identifier, own_session)}
         # The id of a record under a key follows from its path and key.
         addressed = {"path", "key"} if kind.name == "record" else set()
         kept = named | addressed | kind.references.keys() | set(kind.record.key) | IDS | {"kind"}
         told = {name: value for name, value in record.items() if name not in kept and not isinstance(value, int)}
-        clean = await self.fields(namespace, told)
+        clean, found = await _masked_in_steps(lambda found: _fields(told, found))
+        await self.count(namespace, found)
         if clean == told:
             return record
         # A file is known by the hash of what it says.
         hashed = {"sha256": digest(clean["content"])} if record.get("sha256") and clean.get("content") else {}
         return {**record, **clean, **hashed}
 
-    async def _without_secrets(self, namespace: str, work: Callable[[Counter[str]], "Steps"]) -> Any:
-        found: Counter[str] = Counter()
 
-        def steps() -> Iterator[tuple[Any] | None]:
-            clean = yield from work(found)
-            yield (clean,)
+async def masked(value: Value, name: str = "") -> tuple[Value, Counter[str]]:
+    """A value without its secrets, and how many there were."""
+    clean, found = await _masked_in_steps(lambda found: without_secrets(value, name, found))
+    return cast(Value, clean), found
 
-        ((clean,),) = await in_steps(steps())
-        if found:
-            if (counted := _counted.get()) is not None:
-                counted.update(found)
-            with origin.own_work():
-                async with self._database.transaction(namespace) as tx:
-                    await self._held.add_masked(tx, found)
-        return clean
+
+async def _masked_in_steps(work: Callable[[Counter[str]], "Steps"]) -> tuple[Any, Counter[str]]:
+    found: Counter[str] = Counter()
+
+    def steps() -> Iterator[tuple[Any] | None]:
+        clean = yield from work(found)
+        yield (clean,)
+
+    ((clean,),) = await in_steps(steps())
+    return clean, found
 
 
 class MasksSecrets:
@@ -116,8 +128,11 @@ class MasksSecrets:
     masking: Masking | None = None
 
 
-def masks(*names: str) -> Callable[[Method], Method]:
-    """Mask some arguments of a flow's method, which takes a namespace or an owner first."""
+def masks(*names: str, counts: bool = True) -> Callable[[Method], Method]:
+    """Mask some arguments of a flow's method, which takes a namespace or an owner first.
+
+    What was masked is counted once the method has done its work. A read does not count: `counts=False`.
+    """
 
     def decorated(method: Method) -> Method:
         parameters = list(signature(method).parameters)
@@ -128,12 +143,15 @@ def masks(*names: str) -> Callable[[Method], Method]:
             if self.masking is None:
                 return await method(self, namespace, *args, **named)
             given = dict(zip(parameters[2:], args, strict=False)) | named
-            where = namespace if isinstance(namespace, str) else namespace.namespace
-            clean = {
-                name: await self.masking.of(where, value, name) if name in names else value
-                for name, value in given.items()
-            }
-            return await method(self, namespace, **clean)
+            found: Counter[str] = Counter()
+            for name in given.keys() & set(names):
+                given[name], of_argument = await masked(given[name], name)
+                found.update(of_argument)
+            answer = await method(self, namespace, **given)
+            if counts and origin.may("write"):
+                where = namespace if isinstance(namespace, str) else namespace.namespace
+                await self.masking.count(where, found)
+            return answer
 
         return cast(Method, without_their_secrets)
 
@@ -166,6 +184,14 @@ def without_secrets(value: Any, name: str, found: Counter[str]) -> Steps:
     return value
 
 
+def _fields(fields: Mapping[str, Any], found: Counter[str]) -> Steps:
+    """Fields of a record, each looked at as what it is."""
+    clean: dict[str, Any] = {}
+    for name, value in fields.items():
+        clean[name] = yield from without_secrets(value, name, found)
+    return clean
+
+
 def _object(value: Mapping[str, Any], found: Counter[str]) -> Steps:
     clean: dict[str, Any] = {}
     for key, inner in value.items():
@@ -186,13 +212,12 @@ def _list(values: Sequence[Any], key: str, found: Counter[str]) -> Steps:
 
 def _under(key: str, value: Any, found: Counter[str]) -> Steps:
     """A value of a JSON object, of which the key may say that it is a secret."""
-    if key == "user_id":
-        return value
     if isinstance(value, str):
         return (yield from _value(key, value, found))
-    if isinstance(value, int) and not isinstance(value, bool):
-        shown = yield from _value(key, str(value), found)
-        return value if shown == str(value) else shown
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        digits = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        shown = yield from _value(key, digits, found)
+        return value if shown == digits else shown
     if type(value) in (list, tuple):
         return (yield from _list(value, key, found))
     return (yield from without_secrets(value, "", found))
@@ -230,5 +255,5 @@ def _json_text(text: str, found: Counter[str]) -> Steps:
     except (ValueError, RecursionError):
         return (yield from _text(text, found))
     before = found.total()
-    clean = yield from without_secrets(value, "", found)
+    clean = yield from _under("", value, found)
     return json.dumps(clean, ensure_ascii=False) if found.total() > before else text

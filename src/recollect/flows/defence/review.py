@@ -45,7 +45,7 @@ class ReviewPage:
 
 
 class Review:
-    """Lists what is held or warned of. All of it is for admins: an agent must neither read nor release what is held."""
+    """Lists held items and warnings. All of it is for admins: an agent must neither read nor release what is held."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Review:
         return ReviewPage(shown, None if last is None else HeldPlace(last.at, last.kind, last.item_id))
 
     async def release(self, namespace: str, name: str) -> HeldItem:
-        """Let an item be recalled again, though something speaks against it. It stays released until it changes."""
+        """Let an item be recalled despite the reasons against it. It stays released until its text changes."""
         origin.require("admin")
         origin.require_no_limits()
         target = _named(name)
         async with self._database.transaction(namespace) as tx:
             held = await self._capabilities.held.lock(tx, target.kind or "", target.id)
             if held is None or held.state == "released":
-                raise NotFound(f"Nothing speaks against {target}: `recollect review list` shows what waits")
+                raise NotFound(f"{target} is not held or warned about: `recollect review list` shows what is")
             if held.state == "held" and (source := await self._source(tx, held)) is not None:
                 await self._capabilities.passages.release(tx, source)
             await self._capabilities.held.release(tx, held.kind, held.item_id, origin.current().author)

@@ -24,13 +24,14 @@ MAX_REASONS = 5
 
 
 def texts_of(source: Source) -> Iterator[str]:
-    """All that a reader of recall is shown of an item, in parts that are quickly read."""
+    """All that readers are shown of an item, in parts that are quickly read."""
     yield from (excerpt.text for excerpt in source.excerpts)
     names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or ""}
     for text in sorted(name for name in names if name):
         yield from _parts(text)
-    if source.metadata not in (None, "{}"):
-        yield from _parts(source.metadata or "")
+    for encoded in (source.metadata, source.beside):
+        if encoded not in (None, "{}"):
+            yield from _parts(encoded or "")
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -39,7 +40,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
-    """The texts of an item that something speaks against, and what; None where a text is in order."""
+    """The suspicious texts of an item, each with the reasons; None for a text that is not."""
     of_class = trust.of_item(source.kind, source.role, source.trust)
     for text in texts_of(source):
         if of_class == trust.OPERATOR:
@@ -54,7 +55,9 @@ def judging(source: Source) -> Iterator[tuple[str, list[str]] | None]:
 
 
 class ScreenedPassages(Passages):
-    """Writes passages of what nothing speaks against; with `enforce`, other items have none until they are released."""
+    """Writes passages and notes suspicious items, which with `enforce` have no passages until they are released."""
+
+    screens = True
 
     def __init__(self, held: Held, mode: Mode) -> None:
         self._held = held
@@ -62,15 +65,24 @@ class ScreenedPassages(Passages):
 
     def suspicions(self, message: Said, excerpts: Sequence[Excerpt]) -> Iterator[object | None]:
         """What is suspicious about a message that is to be stored, in short steps."""
-        new = Source("message", "", tuple(excerpts), datetime.min, role=message.role)
+        new = Source("message", "", tuple(excerpts), datetime.min, role=message.role, trust=message.trust)
         return judging(replace(new, speaker=message.speaker, metadata=message.metadata))
 
     async def add(self, tx: Transaction, sources: Sequence[Source]) -> None:
         """Make items findable, but for those that are held."""
         await super().add(tx, await self.screen(tx, sources))
 
+    async def relabel(self, tx: Transaction, source: Source) -> None:
+        """Judge an item by what its passages are to carry, too: they go if it is held now, and come if it was."""
+        if not await self.screen(tx, [source]):
+            await self.remove_items(tx, source.kind, [source.item_id])
+        elif await self.of_items(tx, source.kind, [source.item_id]):
+            await super().relabel(tx, source)
+        else:
+            await super().add(tx, [source])
+
     async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
-        """Note the items that something speaks against; returns those that may be shown."""
+        """Note suspicious items; returns those that may be shown."""
         judged = [(source, await in_steps(judging(source))) for source in sources]
         suspect = [self._noted(source, found) for source, found in judged if found]
         released = await self._released(tx, suspect)
@@ -82,11 +94,11 @@ class ScreenedPassages(Passages):
         return [source for source in sources if (source.kind, source.item_id) not in kept_back]
 
     async def release(self, tx: Transaction, source: Source) -> None:
-        """Make an item findable, whatever speaks against it."""
+        """Make an item findable, however suspicious it is."""
         await super().add(tx, [source])
 
     async def _released(self, tx: Transaction, suspect: Sequence[NewlyHeld]) -> set[tuple[str, str]]:
-        """Those of some items that somebody has let go, and that have not changed since."""
+        """Those of some items that somebody has released and that have not changed since."""
         known = {
             (kind, item_id): item
             for kind in {item.kind for item in suspect}
@@ -103,7 +115,7 @@ class ScreenedPassages(Passages):
         }
 
     async def _forget_others(self, tx: Transaction, sources: Sequence[Source], suspect: set[tuple[str, str]]) -> None:
-        """What was noted of items that are in order now. A message never changes."""
+        """Drop the notes on items that are not suspicious any more. A message never changes."""
         changed: dict[str, list[str]] = {}
         for source in sources:
             if source.kind != "message" and (source.kind, source.item_id) not in suspect:

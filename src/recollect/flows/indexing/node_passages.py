@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from recollect.flows.kinds.cognitive import NODE, observed
-from recollect.memory.cognitive.entities import Entities
-from recollect.memory.index.passages import Passages
+from recollect.memory.cognitive.entities import Entities, KnownNode
+from recollect.memory.index.passages import Passages, Source
 from recollect.storage.database import Transaction
 
 
@@ -30,9 +30,22 @@ class NodePassages:
             await self._passages.remove(tx, passages)
         await self._write(tx, ids, datetime.now(UTC))
 
+    async def judge(self, tx: Transaction, ids: Sequence[int]) -> None:
+        """Screen nodes of which something other than observations is new."""
+        if not ids or not self._passages.screens:
+            return
+        sources = [_source(node) for node in await self._entities.known(tx, ids)]
+        shown = {source.item_id for source in await self._passages.screen(tx, sources)}
+        for source in sources:
+            if source.excerpts:
+                known = await self._passages.of_items(tx, NODE, [source.item_id])
+                if bool(known) != (source.item_id in shown):
+                    await self.renew(tx, [int(source.item_id)])
+
     async def _write(self, tx: Transaction, ids: Sequence[int], since: datetime | None) -> None:
-        sources = [
-            observed(node.id, node.name, node.type, node.observations, node.created_at, since)
-            for node in await self._entities.by_ids(tx, ids)
-        ]
-        await self._passages.add(tx, [source for source in sources if source is not None])
+        await self._passages.add(tx, [_source(node, since) for node in await self._entities.known(tx, ids)])
+
+
+def _source(node: KnownNode, since: datetime | None = None) -> Source:
+    """A node, as it is to be found again."""
+    return observed(node.id, node.name, node.label, node.properties, node.created_at, since)

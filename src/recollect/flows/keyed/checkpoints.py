@@ -51,6 +51,7 @@ class CheckpointStore(MasksSecrets):
         async with self._database.transaction(namespace) as tx:
             await self._checkpoints.put(tx, checkpoint)
 
+    @masks("written")
     async def put_writes(self, namespace: str, written: TaskWrites, *, replace: bool) -> None:
         """Store what a task wrote to a checkpoint; with `replace`, in place of what it wrote before."""
         _check_place(written.place)

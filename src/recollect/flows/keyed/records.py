@@ -200,7 +200,8 @@ class RecordStore(MasksSecrets):
             sources = [
                 _source(stored[each.id], passages) for each, passages in zip(new, excerpts, strict=True) if passages
             ]
-            await self._held.remove(tx, RECORD, list(map(str, ids)))
+            shown = {source.item_id for source in sources}
+            await self._held.remove(tx, RECORD, [item_id for item_id in map(str, ids) if item_id not in shown])
             await self._passage_writer.replace(tx, replaced, sources, prepared)
             await self._changes.record(tx, _changes(stored, gone))
         self._passage_writer.committed(namespace, prepared)

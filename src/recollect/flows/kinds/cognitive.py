@@ -1,7 +1,8 @@
 """Insights, working memory with what left it, episodes and the graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from recollect import checks, trust
 from recollect.flows.capabilities import Capabilities
@@ -38,18 +39,27 @@ def episode_source(fields: Fields, _: SessionOwners) -> Source:
 
 
 def observed(
-    node_id: int, name: str, label: str, observations: Sequence[str], at: datetime, since: datetime | None = None
-) -> Source | None:
-    """What is known of a node, each observation with its name, which it leaves out; None if nothing is known."""
-    excerpts = tuple(excerpt for text in observations for excerpt in analyse(f"{name}: {text}"))
+    node_id: int,
+    name: str,
+    label: str,
+    properties: Mapping[str, Any],
+    at: datetime,
+    since: datetime | None = None,
+) -> Source:
+    """What is observed of a node, each observation with its name, which it leaves out; lists show the rest, too."""
+    told = observations_in(properties.get("observations"))
+    excerpts = tuple(excerpt for text in told for excerpt in analyse(f"{name}: {text}"))
     about = as_json({"name": name, "label": label})
-    return Source(NODE, str(node_id), excerpts, at, metadata=about, since=since) if excerpts else None
+    others = {key: value for key, value in properties.items() if key != "observations" or not told}
+    return Source(
+        NODE, str(node_id), excerpts, at, metadata=about, since=since, beside=as_json(others) if others else None
+    )
 
 
-def node_source(fields: Fields, _: SessionOwners) -> Source | None:
+def node_source(fields: Fields, _: SessionOwners) -> Source:
     """The observations."""
-    told = observations_in(fields["properties"].get("observations"))
-    return observed(fields["id"], fields["name"], fields["label"], told, datetime.fromisoformat(fields["created_at"]))
+    at = datetime.fromisoformat(fields["created_at"])
+    return observed(fields["id"], fields["name"], fields["label"], fields["properties"], at)
 
 
 async def remove_insights(memory: Capabilities, tx: Transaction, ids: Ids, tally: Tally) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.errors import Invalid
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.chat_ids import is_stored_chat, mark
@@ -53,6 +53,7 @@ def message_source(fields: Fields, owners: SessionOwners) -> Source:
         speaker=fields["speaker"],
         metadata=as_json(fields["metadata"]),
         realm=owner.realm,
+        trust=trust.of_callers_message(fields["role"], fields.get("trust")),
     )
 
 
@@ -123,9 +124,10 @@ MESSAGE = Kind(
         "speaker": checks.short_name,
         "content": checks.optional_text,
         "payload": rules.json_text,
+        "trust": rules.one_of(*trust.CLASSES),
     },
     check_message,
-    later=frozenset({"payload"}),
+    later=frozenset({"payload", "trust"}),
     references={"session_id": ("session", "id")},
     item=MESSAGE_ITEM,
     feed=InFeed("message", turn_contents, imported_turns),

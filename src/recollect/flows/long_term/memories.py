@@ -87,7 +87,7 @@ class LongTermMemory(MemorySearch, MasksSecrets):
         self._llm = llm
 
     @telemetry.memory_operation("create_memory")
-    @masks("text", "metadata", "options")
+    @masks("text", "metadata", "recalled", "options")
     async def add(
         self,
         namespace: str,

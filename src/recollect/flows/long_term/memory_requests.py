@@ -31,7 +31,8 @@ def as_text(lines: Sequence[ChatLine]) -> str:
 
 def trust_of(lines: Sequence[ChatLine]) -> Trust | None:
     """The lowest class of trust in a chat."""
-    return trust.lowest(trust.of_item("message", line.role) for line in lines)
+    said = ((line.role, trust.of_callers_message(line.role)) for line in lines)
+    return trust.lowest(trust.of_item("message", role, stated) for role, stated in said)
 
 
 MAX_SOURCES = 100
@@ -156,6 +157,8 @@ class Change:
         merged = _merged(memory.metadata, metadata)
         checks.metadata(merged)
         changed = replace(memory, text=self.text or memory.text, category=category, metadata=merged, **self.details)
+        if (changed.text, changed.metadata) != (memory.text, memory.metadata):
+            changed = replace(changed, trust=trust.of_callers_change(memory.trust))
         check_validity(changed.valid_from, changed.valid_until)
         return changed
 

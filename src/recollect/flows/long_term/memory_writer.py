@@ -61,6 +61,8 @@ class Additions:
         checks.metadata(metadata)
         sources = tuple(dict.fromkeys([*memory.sources, *self.sources]))[: max(MAX_SOURCES, len(memory.sources))]
         merged = replace(memory, metadata=metadata, sources=sources, trust=self._trust_of(memory), **self.details)
+        if metadata != memory.metadata:
+            merged = replace(merged, trust=trust.of_callers_change(merged.trust))
         check_validity(merged.valid_from, merged.valid_until)
         return merged
 
@@ -104,10 +106,10 @@ class MemoryWriter:
         self, tx: Transaction, replaced: Sequence[Replaced]
     ) -> dict[UUID, tuple[StoredMemory, Mapping[str, Any]]]:
         """Lock what is to be replaced; what a model was asked about counts only if it has not changed since."""
-        held = await self._memories.lock(tx, [each.id for each in replaced])
+        locked = await self._memories.lock(tx, [each.id for each in replaced])
         found = {}
         for each in replaced:
-            memory = held.get(each.id)
+            memory = locked.get(each.id)
             if memory is not None:
                 require_since(memory, each.if_since)
             if memory is not None and memory.superseded_by is None and each.seen in (None, memory):
@@ -165,16 +167,19 @@ class MemoryWriter:
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], event: str) -> list[UUID]:
         """Delete locked memories with their past versions and passages; returns those that existed."""
-        passages = await self._passages.of_items(tx, PAST_MEMORY, await self._memories.versions(tx, ids))
+        versions = await self._memories.versions(tx, ids)
+        passages = await self._passages.of_items(tx, PAST_MEMORY, versions)
         removed = await self._memories.remove(tx, ids, event)
         passages += await self._passages.of_items(tx, MEMORY, list(map(str, removed)))
         await self._passages.remove(tx, passages)
         await self._held.remove(tx, MEMORY, list(map(str, removed)))
+        await self._held.remove(tx, PAST_MEMORY, versions)
         return removed
 
     async def _retire(self, tx: Transaction, memory_id: UUID, moment: datetime) -> None:
         past = await self._memories.last_version(tx, memory_id)
         await self._passages.retire(tx, MEMORY, str(memory_id), PAST_MEMORY, past, moment)
+        await self._held.retire(tx, MEMORY, str(memory_id), PAST_MEMORY, past)
 
 
 def stored_trust(classes: Sequence[Trust]) -> str | None:

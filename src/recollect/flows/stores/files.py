@@ -83,13 +83,14 @@ class Files(MasksSecrets):
             file = await self._files.find(db, store.id, rules.required_id(rules.FILE, file_id))
         return rules.known(file, rules.FILE, file_id)
 
-    @masks("path")
+    @masks("path", counts=False)
     async def find_at(self, namespace: str, store_id: str, path: str) -> StoredFile | None:
         """The file at a path, if there is one."""
         checks.storable(path, "path")
         async with self._database.reading(namespace) as db:
             store = await self._store(db, store_id)
-            return (await self._files.at_paths(db, store.id, [path], with_content=True)).get(path)
+            found = await self._files.at_paths(db, store.id, [path], with_content=True, with_held=True)
+        return found.get(path)
 
     @masks("edit")
     async def change(self, namespace: str, store_id: str, file_id: str, edit: Edit) -> StoredFile:
@@ -133,7 +134,7 @@ class Files(MasksSecrets):
             await self._changes.record(tx, [Change("delete", FILE, str(file.id))])
         return file
 
-    @masks("folder")
+    @masks("folder", counts=False)
     async def listing(
         self,
         namespace: str,

@@ -112,6 +112,7 @@ class Adopting(MasksSecrets):
             async with self._database.transaction(namespace) as tx:
                 created = await self._graph.create_ends(tx, dict.fromkeys((source, target)))
                 ends = await self._graph.view().ends(tx, {source, target})
+                await self._node_passages.judge(tx, sorted(ends[name].id for name in created))
                 edge_id = await self._graph.create_edge(tx, ends[source].id, ends[target].id, relation, WEIGHT)
                 changes = [Change("import", "node", str(ends[name].id)) for name in sorted(created)]
                 if edge_id is not None:
@@ -131,6 +132,8 @@ class Adopting(MasksSecrets):
             properties = checks.metadata({OBSERVATIONS: together}, OBSERVATIONS) or "{}"
             await self._graph.add_node(tx, name, label, properties, None)
             await self._node_passages.renew(tx, [node.id])
+        else:
+            await self._node_passages.judge(tx, [node.id])
         is_new = before is None or not before.labelled or tells_more
         if is_new:
             await self._changes.record(tx, [Change("import", "node", str(node.id))])

@@ -3,8 +3,9 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator
-from typing import Final
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from recollect.language.defence.disguises import hidden_letters, undisguised
 
@@ -23,7 +24,10 @@ _SECRETS: Final = (
 )
 _AGENT: Final = r"(?:you|the (?:assistant|agent|model|ai|bot|system)|assistants?|agents?)"
 _HOW: Final = r"(?:now |always |never |immediately |silently |automatically |also )*"
-_PLACE: Final = r"(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.|[\w-]{1,64}\.(?:com|net|org|io|ru|xyz|example|test|evil)\b)"
+_PLACE: Final = (
+    r"(?:https?://|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\."
+    r"|(?<![\w-])[\w-]{1,64}\.(?:com|net|org|io|ru|xyz|example|test|evil)\b)"
+)
 
 # Nobody informs anybody in these words: they are held whoever says them.
 _FORGED: Final = (
@@ -93,17 +97,7 @@ _FOREIGN: Final = (
         "it gives the model an order",
     ),
     (
-        rf"\b(?:send|forward|email|e-mail|post|upload|transmit|exfiltrate|leak|copy|bcc"
-        rf"|share)\b[^.\n]{{0,60}}\b{_SECRETS}\b[^\n]{{0,60}}\b(?:to|at|via)\b[^\n]{{0,30}}{_PLACE}",
-        "it asks to send secrets away",
-    ),
-    (
-        rf"\b(?:send|forward|email|e-mail|post|upload|transmit|exfiltrate|bcc|cc|copy)\b[^\n]{{0,60}}\b(?:all"
-        rf"|every|each|any|copies|copy)\b[^\n]{{0,60}}\bto\b[^\n]{{0,30}}{_PLACE}",
-        "it asks to send things away",
-    ),
-    (
-        r"\b(?:user|requester|caller|this account|the account|attacker|visitor|customer|he|she"
+        r"\b(?:user|requester|caller|this account|the account|attacker|visitor|customer|assistant|agent|bot|he|she"
         r"|they)\b[^.\n]{0,40}\b(?:is|are|has|have|have been|has been|was|were)\b[^.\n]{0,30}"
         r"\b(?:admin(?:istrator)?|root|superuser|full (?:access|privileges|permissions?)|elevated (?:access"
         r"|privileges|permissions?)|pre-?(?:approved|authori[sz]ed)|unrestricted)\b",
@@ -121,6 +115,18 @@ _FOREIGN: Final = (
         r"|security (?:checks?|controls?)|human review|asking (?:the user|for)|2fa|mfa)\b[^.\n]{0,60}"
         r"\b(?:is|are|needed|required|necessary|for|when|and|from|user|users|requests?|transfers?|payments?"
         r"|commands?|tools?)\b",
+        "it asks to pass over a check",
+    ),
+    (
+        r"\b(?:approve|authori[sz]e|execute|transfer|pay|grant|delete|forward|export|share)\b[^.\n]{0,80}\bwithout"
+        r"(?: (?:any|further|prior|additional|manual)){0,2} (?:asking|confirming"
+        r"|(?:(?:the )?(?:user|human|operator|owner)(?:'s)? )?"
+        r"(?:confirmation|approval|review|permission|consent|oversight))\b",
+        "it asks to pass over a check",
+    ),
+    (
+        r"\b(?:never|do not|don't|no need to) ask (?:the )?(?:user|operator|human|owner|administrator)s?"
+        r" (?:for|to|before|about|whether)\b",
         "it asks to pass over a check",
     ),
     (
@@ -143,8 +149,10 @@ _FOREIGN: Final = (
         "it asks to be remembered as a rule",
     ),
     (
-        r"\b(?:promote|elevate|convert|upgrade|treat|store|save|persist|register|adopt)\b[^.\n]{0,60}"
-        r"\b(?:to|as|into)\b[^.\n]{0,40}\b(?:directive|rule|instruction|policy|system prompt|standing order)s?\b",
+        r"\b(?:promote|elevate|convert|upgrade|treat|store|save|persist|register|adopt|remember"
+        r"|memori[sz]e)\b[^.\n]{0,60}"
+        r"\b(?:to|as|into)\b(?! a rule(?:,| of thumb))[^.\n]{0,40}"
+        r"\b(?:directive|rule|instruction|policy|system prompt|standing order)s?\b",
         "it asks to be remembered as a rule",
     ),
     (
@@ -157,8 +165,63 @@ _FOREIGN: Final = (
 )
 
 
-FORGED: Final = tuple((re.compile(pattern), reason) for pattern, reason in _FORGED)
-FOREIGN: Final = tuple((re.compile(pattern), reason) for pattern, reason in _FOREIGN)
+class _Chain(NamedTuple):
+    """Forms that follow each other in a line, each at most so many characters behind the last.
+
+    As one pattern it would try every way to choose them, which costs hundreds of times as much on a text made for that.
+    """
+
+    first: re.Pattern[str]
+    others: tuple[tuple[int, re.Pattern[str]], ...]
+
+    def search(self, text: str) -> bool:
+        """Whether a text has them all."""
+        return any(map(self._is_in, text.split("\n")))
+
+    def _is_in(self, line: str) -> bool:
+        ends = [match.end() for match in self.first.finditer(line)]
+        for gap, form in self.others:
+            if not ends:
+                return False
+            ends = [match.end() for match in form.finditer(line) if _follows(match.start(), ends, gap)]
+        return bool(ends)
+
+
+def _follows(start: int, ends: Sequence[int], gap: int) -> bool:
+    before = bisect_right(ends, start)
+    return before > 0 and start - ends[before - 1] <= gap
+
+
+_Sign = tuple[re.Pattern[str] | _Chain, str]
+"""What to look for in a text, and the reason to give if it is there."""
+
+_CHAINS: Final[tuple[_Sign, ...]] = (
+    (
+        _Chain(
+            re.compile(r"\b(?:send|forward|email|e-mail|post|upload|transmit|exfiltrate|leak|copy|bcc|share)\b"),
+            (
+                (60, re.compile(rf"\b{_SECRETS}\b")),
+                (60, re.compile(r"\b(?:to|at|via)\b")),
+                (30, re.compile(_PLACE)),
+            ),
+        ),
+        "it asks to send secrets away",
+    ),
+    (
+        _Chain(
+            re.compile(r"\b(?:send|forward|email|e-mail|post|upload|transmit|exfiltrate|bcc|cc|copy)\b"),
+            (
+                (60, re.compile(r"\b(?:all|every|each|any|copies|copy)\b")),
+                (60, re.compile(r"\bto\b")),
+                (30, re.compile(_PLACE)),
+            ),
+        ),
+        "it asks to send things away",
+    ),
+)
+
+FORGED: Final[tuple[_Sign, ...]] = tuple((re.compile(pattern), reason) for pattern, reason in _FORGED)
+FOREIGN: Final[tuple[_Sign, ...]] = (*((re.compile(pattern), reason) for pattern, reason in _FOREIGN), *_CHAINS)
 
 # What tools and pages must not set: who the agent is, what it is told, and what anybody may do.
 _SETTINGS: Final = re.compile(
@@ -167,12 +230,18 @@ _SETTINGS: Final = re.compile(
     r"|\b(?:agent|assistant|model) (?:role|goals?|rules?|polic(?:y|ies)|instructions?)\b"
 )
 
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
-MAX_ENCODED = 20
+# In the two alphabets of base64; lines of it may be broken.
+_ENCODED: Final = (
+    re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])"),
+    re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{24,4000}={0,2}(?![A-Za-z0-9_=-])"),
+)
+_BROKEN: Final = re.compile(r"(?<=[A-Za-z0-9+/_-]{40})\r?\n(?=[A-Za-z0-9+/_-])")
+_NO_SPACES: Final = str.maketrans("", "", "\r\n\t\u00a0")
+_TO_STANDARD: Final = str.maketrans("-_", "+/")
 
 
 def suspicions(text: str, *, is_foreign: bool) -> list[str]:
-    """What speaks against a text, each as the end of a sentence; a foreign one comes from a tool, a page or a file."""
+    """Why a text is suspicious, each reason as the end of a sentence; a foreign one comes from a tool, page or file."""
     reasons = {reason for part in (text, *_decoded(text)) for reason in _orders(part, is_foreign)}
     if (hidden := hidden_letters(text)) is not None:
         reasons.add(hidden)
@@ -180,7 +249,7 @@ def suspicions(text: str, *, is_foreign: bool) -> list[str]:
 
 
 def sets_agent(key: str) -> str | None:
-    """What speaks against a text from elsewhere under a key such as `system.prompt`."""
+    """Why a foreign text is suspicious under a key such as `system.prompt`; None if it is not."""
     words = " ".join(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()))
     return "it sets who the agent is or what it may do" if _SETTINGS.search(words) else None
 
@@ -196,14 +265,16 @@ def _orders(text: str, is_foreign: bool) -> Iterator[str]:
 
 def _decoded(text: str) -> Iterator[str]:
     """What is written in base64, if that is a text."""
-    for number, match in enumerate(_ENCODED.finditer(text)):
-        if number >= MAX_ENCODED:
-            return
+    candidates = {
+        match[0].translate(_TO_STANDARD).rstrip("=")
+        for written in {text, _BROKEN.sub("", text)}
+        for form in _ENCODED
+        for match in form.finditer(written)
+    }
+    for encoded in candidates:
         try:
-            decoded = base64.b64decode(match[0] + "=" * (-len(match[0].rstrip("=")) % 4), validate=False).decode(
-                "ascii"
-            )
+            decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
         except (binascii.Error, ValueError):
             continue
-        if decoded.isprintable() and " " in decoded:
+        if decoded.translate(_NO_SPACES).isprintable() and len(decoded.split()) > 1:
             yield decoded

@@ -24,6 +24,30 @@ _VERHOEFF_ORDER = (
 )
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 _FIRST_TEN = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)
+_IBAN_LENGTHS = {
+    country: length
+    for length, countries in {
+        15: "NO",
+        16: "BE",
+        18: "DK FI FK FO GL NL SD",
+        19: "MK SI",
+        20: "AT BA EE KZ LT LU MN XK",
+        21: "CH HR LI LV",
+        22: "BG BH CR DE GB GE IE ME RS VA",
+        23: "AE GI IL IQ OM SO TL",
+        24: "AD CZ ES MD PK RO SA SE SK TN VG",
+        25: "LY PT ST",
+        26: "IS TR",
+        27: "BI DJ FR GR IT MC MR SM",
+        28: "AL AZ BY CY DO GT HU LB NI PL SV",
+        29: "BR EG PS QA UA",
+        30: "JO KW MU",
+        31: "MT SC",
+        32: "LC",
+        33: "RU",
+    }.items()
+    for country in countries.split()
+}
 _ODD_PLACES = dict(
     zip(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -46,8 +70,10 @@ def luhn(text: str) -> bool:
 
 
 def iban(text: str) -> bool:
-    """Bank accounts: letters count from ten, the country comes last, and 97 leaves one."""
+    """Bank accounts: so long as the country's are; letters count from ten, the country comes last, 97 leaves one."""
     account = "".join(character for character in text.upper() if character.isalnum())
+    if len(account) != _IBAN_LENGTHS.get(account[:2]):
+        return False
     moved = account[4:] + account[:4]
     return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
 

@@ -115,10 +115,19 @@ KINDS: Final = (
         _is_assigned,
         signs="assw ASSW assphrase ASSPHRASE ecret ECRET key KEY Key oken OKEN",
     ),
-    _kind("card number", _NUMBER_BEFORE + r"[2-6][0-9](?:[ -]?[0-9]){11,17}" + _NUMBER_AFTER, check_digits.luhn),
+    _kind(
+        "card number",
+        _NUMBER_BEFORE
+        # With other signs between the groups only if these are those of a card: so many numbers have dots.
+        + r"(?:[2-6][0-9](?:[ -]?[0-9]){11,17}|[2-6][0-9]{3}(?:(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{4}){3}"
+        r"|3[47][0-9]{2}(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{6}(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{5})" + _NUMBER_AFTER,
+        check_digits.luhn,
+    ),
     _kind(
         "bank account",
-        r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])",
+        r"(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?"
+        # In small letters words look like groups, so only the bank's own group may be one.
+        r"|[a-z]{2}[0-9]{2}(?:[a-z0-9]{11,30}|(?:[ ][a-z]{4})?(?:[ ][0-9]{4}){2,7}(?:[ ][0-9]{1,3})?))(?![A-Za-z0-9])",
         check_digits.iban,
     ),
     _kind(

@@ -10,6 +10,17 @@ from recollect.language.masking.kinds import FORMS, KINDS, MAX_CHARACTERS, Kind
 # A long text is searched a part at a time, between which others may run.
 PART_CHARACTERS = 20_000
 
+# Signs that readers take for others, each for one, so that what is found in the copy is found in the text.
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d", "-"),
+        **dict.fromkeys(
+            "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+        ),
+        **{chr(sign + 0xFEE0): chr(sign) for sign in range(ord("!"), ord("~") + 1)},
+    }
+)
+
 # Every number that is looked for has two digits in a row.
 _NUMBER = re.compile(r"[0-9]{2}")
 
@@ -32,13 +43,14 @@ def masked(text: str) -> MaskedText:
 def masking(text: str) -> Iterator[MaskedText | None]:
     """The same in short steps, of which the last one yields it."""
     found: Counter[str] = Counter()
-    has_number = _NUMBER.search(text) is not None
+    plain = _plain(text)
+    has_number = _NUMBER.search(plain) is not None
     for kind in KINDS:
-        if not (any(sign in text for sign in kind.signs) if kind.signs else has_number):
+        if not (any(sign in plain for sign in kind.signs) if kind.signs else has_number):
             continue
         pieces: list[str] = []
         end = 0
-        for place in _places(kind, text):
+        for place in _places(kind, plain):
             if place is not None:
                 start, behind = place
                 pieces += text[end:start], f"[masked: {kind.name}]"
@@ -47,7 +59,12 @@ def masking(text: str) -> Iterator[MaskedText | None]:
             yield None
         if pieces:
             text = "".join([*pieces, text[end:]])
+            plain = _plain(text)
     yield MaskedText(text, found)
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() else text.translate(_PLAIN)
 
 
 def _places(kind: Kind, text: str) -> Iterator[tuple[int, int] | None]:

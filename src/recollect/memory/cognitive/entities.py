@@ -13,9 +13,9 @@ from recollect.storage.sql import Queries, Query
 class _Sql(Queries, file="entities.sql"):
     all: Query
     named: Query
-    by_ids: Query
+    known: Query
     matching: Query
-    hold: Query
+    lock: Query
     create: Query
     observe: Query
     unobserve_versions: Query
@@ -33,6 +33,16 @@ class Entity:
     name: str
     type: str
     observations: tuple[str, ...]
+    created_at: datetime
+
+
+class KnownNode(NamedTuple):
+    """A node with all of its properties."""
+
+    id: int
+    name: str
+    label: str
+    properties: Mapping[str, Any]
     created_at: datetime
 
 
@@ -55,17 +65,17 @@ class Entities:
         """Those of some names that there are."""
         return list(map(_entity, await db.all(_Sql.named, names=list(names))))
 
-    async def by_ids(self, db: Statements, ids: Sequence[int]) -> list[Entity]:
-        """Nodes by their ids, entities or not."""
-        return list(map(_entity, await db.all(_Sql.by_ids, ids=list(ids))))
+    async def known(self, db: Statements, ids: Sequence[int]) -> list[KnownNode]:
+        """All that is known of some nodes, entities or not."""
+        return [KnownNode(*row) for row in await db.all(_Sql.known, ids=list(ids))]
 
     async def matching(self, db: Statements, text: str, limit: int) -> list[Entity]:
         """Those that have a text in their name, their type or an observation."""
         return list(map(_entity, await db.all(_Sql.matching, text=text, limit=limit)))
 
-    async def hold(self, tx: Transaction, names: Sequence[str]) -> dict[str, Entity]:
+    async def lock(self, tx: Transaction, names: Sequence[str]) -> dict[str, Entity]:
         """Those of some names, which nobody else changes until the transaction ends."""
-        return {row["name"]: _entity(row) for row in await tx.all(_Sql.hold, names=list(names))}
+        return {row["name"]: _entity(row) for row in await tx.all(_Sql.lock, names=list(names))}
 
     async def create(self, tx: Transaction, entities: Mapping[str, tuple[str, Sequence[str]]]) -> dict[str, int]:
         """Create entities, name to type and observations, and tell which names no node had."""
@@ -81,7 +91,7 @@ class Entities:
         return {row["name"]: row["id"] for row in rows}
 
     async def observe(self, tx: Transaction, observations: Mapping[int, Sequence[str]]) -> None:
-        """Give entities that this transaction holds other observations, by their ids."""
+        """Give entities that this transaction has locked other observations, by their ids."""
         texts = [json.dumps(each) for each in observations.values()]
         await tx.all(_Sql.observe, ids=list(observations), observations=texts)
         tx.tally.add(None, *texts, rows=len(texts))

@@ -1,24 +1,31 @@
 -- all
--- Entities, as many as asked for; a node that only an edge names is none.
+-- Entities, as many as asked for; a node that only an edge names is none, and what is held back is left out.
 -- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace and labelled
+  and id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 order by id
 limit :limit;
 
 -- named
--- Entities by their names.
+-- Entities by their names, but for those that are held back.
 -- Audit node id
 select id, name, label, properties -> 'observations' as observations, created_at
 from graph_nodes
 where namespace = :namespace and labelled and name = any(:names::text[])
+  and id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 order by id;
 
--- by_ids
--- Nodes by their ids.
--- Audit node id
-select id, name, label, properties -> 'observations' as observations, created_at
+-- known
+-- All that is known of some nodes.
+select id, name, label, properties, created_at
 from graph_nodes
 where namespace = :namespace and id = any(:ids::bigint[])
 order by id;
@@ -42,10 +49,14 @@ where namespace = :namespace
           where strpos(lower(told.observation), lower(:text)) > 0
       )
   )
+  and id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 order by id
 limit :limit;
 
--- hold
+-- lock
 -- Entities by their names, which nobody else changes until the transaction ends; in name order, so that two writers
 -- never wait for each other.
 select id, name, label, properties -> 'observations' as observations, created_at
@@ -64,7 +75,7 @@ on conflict (namespace, name) do nothing
 returning id, name;
 
 -- observe
--- Gives entities that are held other observations.
+-- Gives entities that are locked other observations.
 update graph_nodes
 set properties = jsonb_set(properties, '{observations}', given.observations::jsonb)
 from unnest(:ids::bigint[], :observations::text[]) as given (id, observations)
@@ -84,13 +95,21 @@ where versions.namespace = :namespace
   and jsonb_typeof(versions.properties -> 'observations') = 'array';
 
 -- relations
--- Edges at some nodes, or all of them, by the names of their ends.
+-- Edges at some nodes, or all of them, by the names of their ends; none of which is held back.
 select sources.name as source, edges.relation, targets.name as target
 from graph_edges edges
 join graph_nodes sources on sources.namespace = :namespace and sources.id = edges.source
 join graph_nodes targets on targets.namespace = :namespace and targets.id = edges.target
 where edges.namespace = :namespace
   and (:ids::bigint[] is null or edges.source = any(:ids) or edges.target = any(:ids))
+  and edges.source not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
+  and edges.target not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 order by edges.id
 limit :limit;
 

@@ -24,18 +24,18 @@ MAX_RELATIONS = 20
 
 class _Sql(Queries, file="graph.sql"):
     insight: Query
-    hold_node: Query
+    lock_node: Query
     keep_nodes: Query
     amend_node: Query
     create_node: Query
     create_nodes: Query
     named: Query
     create_ends: Query
-    hold_ends: Query
+    lock_ends: Query
     label_ends: Query
     create_edge: Query
     create_edges: Query
-    hold_edge: Query
+    lock_edge: Query
     keep_edge: Query
     amend_edge: Query
     around: Query
@@ -289,17 +289,17 @@ class Graph:
     async def add_node(self, tx: Transaction, name: str, label: str, properties: str, vector_id: int | None) -> Node:
         """Create a node, or merge into the one of that name."""
         new = {"name": name, "properties": properties, "vector_id": vector_id}
-        held = await tx.first(_Sql.hold_node, **new)
-        if held is None:
+        locked = await tx.first(_Sql.lock_node, **new)
+        if locked is None:
             if created := await tx.first(_Sql.create_node, label=label, **new):
                 tx.tally.add(None, name, label, properties)
                 return Node(*created)
             # Another caller has created the node in between.
-            held = await tx.one(_Sql.hold_node, **new)
-        *node, changes = held
+            locked = await tx.one(_Sql.lock_node, **new)
+        *node, changes = locked
         if not changes:
             return Node(*node)
-        await tx.all(_Sql.keep_nodes, ids=[held["id"]])
+        await tx.all(_Sql.keep_nodes, ids=[locked["id"]])
         tx.tally.add(None, properties)
         return Node(*await tx.one(_Sql.amend_node, label=label, **new))
 
@@ -326,7 +326,7 @@ class Graph:
 
     async def label_ends(self, tx: Transaction, labels: Mapping[str, str]) -> None:
         """Say what nodes are, name to label, where no caller has said so yet."""
-        ids = [row["id"] for row in await tx.all(_Sql.hold_ends, names=list(labels))]
+        ids = [row["id"] for row in await tx.all(_Sql.lock_ends, names=list(labels))]
         if ids:
             await tx.all(_Sql.keep_nodes, ids=ids)
             await tx.all(_Sql.label_ends, ids=ids, names=list(labels), labels=list(labels.values()))
@@ -341,16 +341,16 @@ class Graph:
         given = DEFAULT_WEIGHT if weight is None else weight
         if created := await self._created_edge(tx, source, target, relation, given, properties):
             return created["id"], created["weight"]
-        held = await tx.first(
-            _Sql.hold_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
+        locked = await tx.first(
+            _Sql.lock_edge, source=source, target=target, relation=relation, weight=weight, properties=properties
         )
-        if held is None:
+        if locked is None:
             raise Conflict("Another request is deleting a node of this edge: try again")
-        if held["changes"]:
-            await tx.all(_Sql.keep_edge, edge_id=held["id"])
-            held = await tx.one(_Sql.amend_edge, edge_id=held["id"], weight=weight, properties=properties)
+        if locked["changes"]:
+            await tx.all(_Sql.keep_edge, edge_id=locked["id"])
+            locked = await tx.one(_Sql.amend_edge, edge_id=locked["id"], weight=weight, properties=properties)
             tx.tally.add(None, properties)
-        return held["id"], held["weight"]
+        return locked["id"], locked["weight"]
 
     async def create_edge(
         self, tx: Transaction, source: int, target: int, relation: str, weight: float, properties: str = "{}"
@@ -382,7 +382,7 @@ class Graph:
         return Removed(len(nodes), len(versions), [row["id"] for row in edges], len(edge_versions))
 
     async def keep(self, tx: Transaction, ids: Sequence[int]) -> None:
-        """Keep what nodes are that this transaction holds and is about to change."""
+        """Keep what nodes are that this transaction has locked and is about to change, unless they are held back."""
         await tx.all(_Sql.keep_nodes, ids=list(ids))
 
     async def drop_repeats(self, tx: Transaction, ids: Sequence[int]) -> None:

@@ -2,7 +2,7 @@
 -- The insight that a node is to point to, if it exists.
 select id from insights where namespace = :namespace and id = :insight_id;
 
--- hold_node
+-- lock_node
 -- A node, which nobody else changes until the transaction ends, and whether what is new would change it.
 select id, label, name, properties, vector_id, false as created,
        not labelled
@@ -13,8 +13,8 @@ where namespace = :namespace and name = :name
 for no key update;
 
 -- keep_nodes
--- Nodes that are held and about to change, as they were until now. What lasted no time is not kept: this transaction, or
--- one that began later and was quicker, has changed the node already.
+-- Nodes that are locked and about to change, as they were until now. What lasted no time is not kept: this transaction,
+-- or one that began later and was quicker, has changed the node already. Nor is what was held back.
 insert into graph_node_versions (namespace, node_id, number, label, properties, vector_id, until_at)
 select :namespace, nodes.id, coalesce(past.number, 0) + 1, nodes.label, nodes.properties, nodes.vector_id, now()
 from graph_nodes nodes
@@ -26,6 +26,10 @@ left join lateral (
 where nodes.namespace = :namespace
   and nodes.id = any(:ids::bigint[])
   and now() > coalesce(past.until_at, nodes.created_at)
+  and nodes.id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 returning node_id;
 
 -- amend_node
@@ -67,7 +71,7 @@ order by ends.name
 on conflict (namespace, name) do nothing
 returning name;
 
--- hold_ends
+-- lock_ends
 -- Nodes that have no label of their own, in name order. No key is changed, and to lock them as if one were would make a
 -- writer that adds an edge to them wait.
 select id from graph_nodes where namespace = :namespace and name = any(:names::text[]) and not labelled
@@ -75,7 +79,7 @@ order by name
 for no key update;
 
 -- label_ends
--- Says what nodes are that are held.
+-- Says what nodes are that are locked.
 update graph_nodes
 set label = ends.label, labelled = true
 from unnest(:names::text[], :labels::text[]) as ends (name, label)
@@ -97,7 +101,7 @@ order by edges.source, edges.target, edges.relation
 on conflict (namespace, source, target, relation) do nothing
 returning id, source, target, relation;
 
--- hold_edge
+-- lock_edge
 -- An edge, which nobody else changes until the transaction ends, and whether what is new would change it.
 select id, weight,
        coalesce(:weight::float8 <> weight, false) or properties || :properties::text::jsonb <> properties as changes
@@ -106,7 +110,7 @@ where namespace = :namespace and source = :source and target = :target and relat
 for no key update;
 
 -- keep_edge
--- An edge that is held and about to change, as it was until now; as for nodes.
+-- An edge that is locked and about to change, as it was until now; as for nodes.
 insert into graph_edge_versions (namespace, edge_id, number, weight, properties, until_at)
 select :namespace, edges.id, coalesce(past.number, 0) + 1, edges.weight, edges.properties, now()
 from graph_edges edges
@@ -128,7 +132,8 @@ where namespace = :namespace and id = :edge_id
 returning id, weight;
 
 -- around
--- The nodes one step further that were not seen before, each by its strongest edge, and how many there are. Where
+-- The nodes one step further that were not seen before, but for those that are held back, each by its strongest edge, and
+-- how many there are. Where
 -- there are too many of the same weight the oldest stay: to look up every name of a hub takes longer than all the rest.
 -- Audit node id
 with edges as (
@@ -148,6 +153,10 @@ strongest as (
     from edges
     left join unnest(:seen::bigint[]) as seen (id) on seen.id = edges.id
     where seen.id is null
+      and edges.id not in (
+          select held.item_id::bigint from held
+          where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+      )
     order by edges.id, edges.weight desc, edges.outward desc, edges.relation
 ),
 foremost as (
@@ -190,13 +199,17 @@ where ranked.place <= :max_relations
 order by ranked.id, ranked.place;
 
 -- adjacent
--- The ids one step away from some nodes, in either direction: a single array, because there may be very many.
+-- The ids one step away from some nodes that are not held back, in either direction: a single array, because there may be very many.
 select array_agg(reached.id) as ids
 from (
     select target as id from graph_edges where namespace = :namespace and source = any(:ids::bigint[])
     union
     select source from graph_edges where namespace = :namespace and target = any(:ids::bigint[])
-) as reached;
+) as reached
+where reached.id not in (
+    select held.item_id::bigint from held
+    where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+);
 
 -- links
 -- Some nodes, each with those one step away from it.

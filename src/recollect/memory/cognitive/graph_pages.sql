@@ -1,6 +1,6 @@
 -- newest
--- Nodes that have a label and a text in their name, the newest first, among those that are looked at: as of a time, some
--- of these were not there yet.
+-- Nodes that have a label and a text in their name and are not held, the newest first, among those that are looked at:
+-- as of a time, some of these were not there yet.
 -- Audit node id
 select nodes.id, nodes.name, coalesce(past.label, nodes.label) as label, nodes.created_at
 from (
@@ -21,6 +21,10 @@ left join lateral (
 where (:as_of::timestamptz is null or nodes.created_at <= :as_of)
   and (:label::text is null or coalesce(past.label, nodes.label) = :label)
   and (:text::text is null or strpos(lower(nodes.name), lower(:text)) > 0)
+  and nodes.id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
 order by nodes.id desc
 limit :limit;
 
@@ -61,6 +65,10 @@ left join lateral (
 ) as past on :as_of is not null
 where (:label::text is null or coalesce(past.label, n.label) = :label)
   and (:text::text is null or strpos(lower(n.name), lower(:text)) > 0)
+  and n.id not in (
+      select held.item_id::bigint from held
+      where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+  )
   and (:as_of is null or n.created_at <= :as_of)
   and (:before_edges::bigint is null or (counted.edges, n.id) < (:before_edges, :before::bigint))
 order by counted.edges desc, n.id desc

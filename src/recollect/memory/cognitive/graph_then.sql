@@ -37,6 +37,10 @@ edges as (
         limit 1
     ) as past on true
     where seen.id is null
+      and reached.id not in (
+          select held.item_id::bigint from held
+          where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+      )
 ),
 strongest as (
     select distinct on (edges.id) edges.id, edges.relation, edges.weight, edges.properties, edges.outward,
@@ -119,7 +123,11 @@ from (
     from graph_edges incoming
     where incoming.namespace = :namespace and incoming.target = any(:ids) and incoming.created_at <= :as_of
 ) as reached
-join graph_nodes ends on ends.namespace = :namespace and ends.id = reached.id and ends.created_at <= :as_of;
+join graph_nodes ends on ends.namespace = :namespace and ends.id = reached.id and ends.created_at <= :as_of
+where reached.id not in (
+    select held.item_id::bigint from held
+    where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+);
 
 -- links
 -- Some nodes, each with those one step away from it.

@@ -19,6 +19,7 @@ class _Sql(Queries, file="held.sql"):
     lock: Query
     decide: Query
     remove: Query
+    retire: Query
     page: Query
     count: Query
     add_masked: Query
@@ -80,7 +81,7 @@ class Held:
         )
 
     async def find(self, db: Statements, kind: str, item_ids: Sequence[str]) -> dict[str, HeldItem]:
-        """What is noted of some items of one kind."""
+        """The notes on some items of one kind."""
         rows = await db.all(_Sql.find, kind=kind, item_ids=list(item_ids))
         return {row["item_id"]: HeldItem(*row) for row in rows}
 
@@ -90,12 +91,17 @@ class Held:
         return None if row is None else HeldItem(*row)
 
     async def release(self, tx: Transaction, kind: str, item_id: str, by: str | None) -> None:
-        """Note that somebody has let an item go."""
+        """Note that somebody has released an item."""
         await tx.all(_Sql.decide, kind=kind, item_id=item_id, decided_by=by)
 
     async def remove(self, tx: Transaction, kind: str, item_ids: Sequence[str]) -> None:
-        """Forget what was noted of some items."""
+        """Drop the notes on some items."""
         await tx.all(_Sql.remove, kind=kind, item_ids=list(item_ids))
+
+    async def retire(self, tx: Transaction, kind: str, item_id: str, past_kind: str, past_item_id: str) -> None:
+        """Hold what an item was until now, if it is held. Nobody is asked about past versions."""
+        names = {"kind": kind, "item_id": item_id, "past_kind": past_kind, "past_item_id": past_item_id}
+        await tx.all(_Sql.retire, **names)
 
     async def page(
         self, db: Statements, states: Sequence[State], limit: int, behind: HeldPlace | None = None

@@ -36,11 +36,20 @@ where namespace = :namespace and kind = :kind and item_id = :item_id;
 -- Role write: a change replaces them.
 delete from held where namespace = :namespace and kind = :kind and item_id = any(:item_ids::text[]);
 
+-- retire
+-- The past version of an item that is held is held, too.
+-- Limit none: of what the caller has changed.
+insert into held (namespace, kind, item_id, state, reasons, trust, digest, author, door)
+select :namespace, :past_kind, :past_item_id, state, reasons, trust, digest, author, door
+from held
+where namespace = :namespace and kind = :kind and item_id = :item_id and state = 'held'
+on conflict (namespace, kind, item_id) do nothing;
+
 -- page
--- Items in some states, the newest first, from behind a place in that order.
+-- Items in some states, the newest first, from behind a place in that order. Past versions belong to their memories.
 select kind, item_id, state, reasons, trust, digest, author, door, at, decided_by, decided_at
 from held
-where namespace = :namespace and state = any(:states::text[])
+where namespace = :namespace and state = any(:states::text[]) and kind <> 'past_memory'
   and (:behind_time::timestamptz is null or (at, kind, item_id) < (:behind_time, :behind_kind::text, :behind_id::text))
 order by at desc, kind desc, item_id desc
 limit :limit;
@@ -48,7 +57,11 @@ limit :limit;
 -- count
 -- How many there are of each state, up to a bound.
 select state, count(*) as items
-from (select state from held where namespace = :namespace and state <> 'released' limit :at_most) as some_of_them
+from (
+    select state from held
+    where namespace = :namespace and state <> 'released' and kind <> 'past_memory'
+    limit :at_most
+) as some_of_them
 group by state;
 
 -- add_masked

@@ -124,6 +124,8 @@ class Source:
     """What it is stored under."""
     trust: str | None = None
     """Where it comes from, unless its kind and role say it."""
+    beside: str | None = None
+    """What readers are shown beside it, which no search finds; as JSON text."""
     by: Origin | None = None
     """Who stored it, if that is not the present caller."""
 
@@ -137,6 +139,8 @@ class Said(Protocol):
     def speaker(self) -> str | None: ...
     @property
     def metadata(self) -> str | None: ...
+    @property
+    def trust(self) -> str | None: ...
 
 
 class Part(NamedTuple):
@@ -204,6 +208,9 @@ def _parts(namespace: str, sources: Iterable[Source]) -> Iterator[_Part]:
 
 class Passages:
     """Writes and removes passages, and hands the indexer its work."""
+
+    screens = False
+    """Whether items are judged."""
 
     def suspicions(self, message: Said, excerpts: Sequence[Excerpt]) -> Iterator[object | None]:
         """What is suspicious about a message that is to be stored, in short steps; nothing where nobody looks."""
@@ -277,9 +284,10 @@ class Passages:
         )
         await tx.all(_Sql.enqueue, ids=in_order, owners=[source.owner for source in sources])
 
-    async def relabel(self, tx: Transaction, kind: str, item_id: str, category: str | None, metadata: str) -> None:
+    async def relabel(self, tx: Transaction, source: Source) -> None:
         """Give the passages of an item another category and other metadata; their words stay."""
-        await tx.all(_Sql.relabel, kind=kind, item_id=item_id, category=category, metadata=metadata)
+        names = {"kind": source.kind, "item_id": source.item_id}
+        await tx.all(_Sql.relabel, **names, category=source.category, metadata=source.metadata)
 
     async def retire(
         self, tx: Transaction, kind: str, item_id: str, past_kind: str, past_item_id: str, moment: datetime

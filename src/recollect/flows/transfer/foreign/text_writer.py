@@ -7,6 +7,7 @@ from typing import Any
 
 from recollect import checks
 from recollect.flows.capabilities import Capabilities
+from recollect.flows.indexing.node_passages import NodePassages
 from recollect.flows.kinds.kind import Kind
 from recollect.flows.kinds.long_term import DOCUMENT, RESOURCE
 from recollect.flows.transfer.foreign.message_writer import Stored
@@ -73,6 +74,7 @@ class TextWriter:
             return []
         nodes = await graph.create_nodes(tx, NOTE_LABEL, properties)
         await graph.label_ends(tx, dict.fromkeys(sorted(properties), NOTE_LABEL))
+        await NodePassages(self._memory.entities, self._memory.passages).judge(tx, nodes)
         ends = await graph.view().ends(tx, properties)
         links = {(ends[note.name].id, ends[name].id, LINKS_TO) for note in notes for name in note.links}
         edges = await graph.create_edges(tx, links)

@@ -45,7 +45,7 @@ async def list_held(
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
     cursor: Annotated[str | None, Query(description="`next` of the previous page")] = None,
 ) -> ReviewedItems:
-    """Items that something speaks against, the newest first. Their texts may try to steer a model: show people only."""
+    """Suspicious items, the newest first. Their texts may try to steer a model: show them only to people."""
     caller = calling(request)
     page = await caller.engine.review.page(caller.namespace, state, limit, reviews.read(cursor))
     return ReviewedItems.of(page)
@@ -53,7 +53,7 @@ async def list_held(
 
 @router.post("/release", responses=responses(404))
 async def release_item(request: Request, body: Decision) -> Released:
-    """Let an item be recalled, whatever speaks against it. It stays so until it changes."""
+    """Release an item, so that it can be recalled. It stays released until its text changes."""
     caller = calling(request)
     await caller.engine.review.release(caller.namespace, body.item)
     return Released(item=body.item)
