@@ -28,6 +28,7 @@ from recollect.flows.cognitive.judge import Judges, judge_models
 from recollect.flows.cognitive.pacing import Pacing
 from recollect.flows.conversations import Conversations
 from recollect.flows.defence.masking import Masking, MasksSecrets
+from recollect.flows.defence.rescreening import Rescreening
 from recollect.flows.defence.review import Review
 from recollect.flows.defence.screening import ScreenedPassages
 from recollect.flows.feed import Feed
@@ -311,6 +312,7 @@ class Engine:
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
         self.prune = Prune(self.database, capabilities, self._passage_writer)
         self.review = Review(self.database, capabilities, self._named_items, self._passage_writer, self.forget)
+        self.rescreening = Rescreening(self.database, capabilities, self._passage_writer, settings.defence)
         self._build_for_frameworks(removal)
 
     def _build_for_frameworks(self, removal: Removal) -> None:

@@ -5,13 +5,19 @@ JSON, and comes in through the same door, so that a column that is added later i
 """
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from recollect.storage.database import Statements, Transaction
 from recollect.storage.record import Record
+
+Place = tuple[Any, ...]
+"""The key of a record."""
+
+FIRST: Place = ()
+"""Before all records."""
 
 
 class Outcome(Enum):
@@ -62,15 +68,21 @@ class Records:
 
     async def all(self, db: Statements, kind: Record, user_id: str | None) -> AsyncIterator[str]:
         """Every record of a kind as JSON, in the order of its key; of one user, or of the whole namespace."""
-        behind = [f"after_{column}" for column in kind.key]
-        place: Mapping[str, object] = dict.fromkeys(behind)
-        while True:
-            rows = await db.all(kind.page, user_id=user_id, limit=kind.page_size, **place)
-            for row in rows:
-                yield row["record"]
-            if len(rows) < kind.page_size:
-                return
-            place = dict(zip(behind, tuple(rows[-1])[1:], strict=True))
+        place: Place | None = FIRST
+        while place is not None:
+            records, place = await self.page(db, kind, user_id, place)
+            for record in records:
+                yield record
+
+    async def page(
+        self, db: Statements, kind: Record, user_id: str | None, behind: Place
+    ) -> tuple[list[str], Place | None]:
+        """The records behind a place, and where the next begin; None behind the last."""
+        columns = [f"after_{column}" for column in kind.key]
+        place = dict(zip(columns, behind or [None] * len(columns), strict=True))
+        rows = await db.all(kind.page, user_id=user_id, limit=kind.page_size, **place)
+        records = [row["record"] for row in rows]
+        return records, tuple(rows[-1])[1:] if len(rows) == kind.page_size else None
 
     async def one(self, db: Statements, kind: Record, before: object, item_id: str) -> dict[str, Any] | None:
         """One record that is named by an id alone, which comes next behind `before`; None if it is not there."""

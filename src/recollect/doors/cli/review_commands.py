@@ -24,6 +24,15 @@ def list_items(state: str | None, limit: int, as_json: bool) -> None:
     show(state, limit, as_json)
 
 
+@review.command("screen")
+@namespace_option
+def screen_stored() -> None:
+    """Screen what is stored already, as RECOLLECT_DEFENCE says; what was released stays so. Can be interrupted."""
+    from recollect.doors.cli.operating.review import screen
+
+    screen()
+
+
 @review.command()
 @click.argument("item", metavar="ID")
 @namespace_option

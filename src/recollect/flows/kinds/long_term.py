@@ -1,6 +1,7 @@
 """Documents, long-term memories with their history, and resources."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -68,6 +69,15 @@ def memory_source(fields: Fields, _: SessionOwners) -> Source | None:
         key=fields.get("key"),
         trust=fields.get("trust"),
     )
+
+
+async def as_trusted_as_memories(
+    tx: Transaction, stored: memories.Memories, versions: Sequence[Source]
+) -> list[Source]:
+    """Past versions come from where their memories do."""
+    of = {version.item_id: UUID(memories.memory_of(version.item_id)) for version in versions}
+    found = await stored.find(tx, sorted(set(of.values())))
+    return [replace(each, trust=found[of[each.item_id]].trust) for each in versions if of[each.item_id] in found]
 
 
 def version_source(fields: Fields, _: SessionOwners) -> Source:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
-from uuid import UUID
 
 from recollect import checks, origin, tasks
 from recollect.errors import Conflict, Forbidden, Invalid
@@ -14,14 +13,14 @@ from recollect.flows.kinds import registry
 from recollect.flows.kinds.cognitive import WORKING_ITEM
 from recollect.flows.kinds.conversations import MESSAGE
 from recollect.flows.kinds.kind import Kind, SessionOwners
-from recollect.flows.kinds.long_term import MEMORY_VERSION
+from recollect.flows.kinds.long_term import MEMORY_VERSION, as_trusted_as_memories
 from recollect.flows.transfer.exporting import END, FORMAT, VERSION
 from recollect.flows.transfer.import_lines import BadLine, Line, check, check_values, kind_of, read
 from recollect.flows.transfer.import_report import Progress, Report, each_alone_if_not_together
 from recollect.memory.changes import Change, Changes
 from recollect.memory.cognitive.working import Working
-from recollect.memory.index.passages import Passages, Source
-from recollect.memory.memories import Memories, memory_of
+from recollect.memory.index.passages import Passages
+from recollect.memory.memories import Memories
 from recollect.memory.records import Outcome, Records
 from recollect.memory.sessions import Sessions
 from recollect.storage.columns import Column, columns, move_on
@@ -175,7 +174,7 @@ class Importing(MasksSecrets):
             made = await tasks.in_thread(lambda: [source(record, owners) for record in added])
             sources = [each for each in made if each is not None]
             if kind is MEMORY_VERSION:
-                sources = await self._as_trusted_as_memories(tx, sources)
+                sources = await as_trusted_as_memories(tx, self._memories, sources)
             await self._passages.add(tx, sources)
         if kind.item is not None and (judged := kind.item.judged) is not None:
             shown = [judged(record, owners) for record in added]
@@ -194,12 +193,6 @@ class Importing(MasksSecrets):
             item_ids = [name for record in fields for name in kind.record.named(record)]
             earlier = await self._passages.of_items(tx, kind.name, item_ids)
             await self._passages.replace(tx, earlier, [each for each in made if each is not None])
-
-    async def _as_trusted_as_memories(self, tx: Transaction, versions: Sequence[Source]) -> list[Source]:
-        """Past versions come from where their memories do."""
-        of = {version.item_id: UUID(memory_of(version.item_id)) for version in versions}
-        found = await self._memories.find(tx, sorted(set(of.values())))
-        return [replace(each, trust=found[of[each.item_id]].trust) for each in versions if of[each.item_id] in found]
 
     async def record(
         self,

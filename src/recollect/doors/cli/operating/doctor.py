@@ -67,7 +67,11 @@ async def _examine() -> AsyncGenerator[Finding]:
     except Misconfigured as problem:
         yield Finding("missing", "settings", str(problem))
         return
-    yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {settings.database_pooling}")
+    pooling, masking = settings.database_pooling, "on" if settings.masking else "off"
+    yield Finding("ok", "settings", f"namespace {settings.namespace!r}, pooling {pooling}")
+    yield Finding(
+        "ok", "defence", f"{settings.defence}, masking {masking}, audit log {settings.audit}, for this process"
+    )
     model = None
     try:
         model = await check(settings)

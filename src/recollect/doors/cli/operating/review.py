@@ -1,5 +1,9 @@
 """`recollect review`: lists what screening has found, and releases or forgets it."""
 
+import sys
+
+import click
+
 from recollect.doors.cli.memories.forget import ask, print_receipt, receipt_lines
 from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, one_line, print_json, shortened
@@ -25,6 +29,21 @@ def show(state: str | None, limit: int, as_json: bool) -> None:
         echo("Nothing waits for a review.")
     elif page.next is not None:
         echo("There are more: pass a larger --limit.")
+
+
+@command
+async def screen() -> None:
+    """Screen everything, and tell what became of it."""
+    async with opened_engine() as engine:
+        namespace = engine.settings.namespace
+        report = await engine.status.report(namespace)
+        rows = sum(size.rows for size in report.memory.values())
+        with click.progressbar(length=rows, label="Screening", show_pos=True, file=sys.stderr) as bar:
+            screened = await engine.rescreening.run(namespace, lambda items: bar.update(items - bar.pos))
+            bar.update(rows - bar.pos)  # Some rows have no text to screen.
+    echo(f"{screened.items:,} items screened: {screened.held:,} held, {screened.warned:,} warned about.")
+    if screened.held or screened.warned:
+        echo("See `recollect review list`.", err=True)
 
 
 def release(item: str) -> None:
