@@ -6,13 +6,12 @@ from typing import Any
 import click
 
 from recollect import checks
-from recollect.settings import Settings
 
 _CHOSEN = "recollect.namespace"
 
 
 def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option to a command whose settings come from `applied`."""
+    """Add the option to a command that works with an engine of `one_command`."""
     return click.option(
         "--namespace",
         expose_value=False,
@@ -21,10 +20,9 @@ def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def applied(settings: Settings) -> Settings:
-    """The settings, with the namespace that this command was given."""
-    chosen = click.get_current_context().meta.get(_CHOSEN)
-    return settings if chosen is None else settings.model_copy(update={"namespace": chosen})
+def given() -> str | None:
+    """The namespace that this command was given."""
+    return click.get_current_context().meta.get(_CHOSEN)
 
 
 def _choose(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

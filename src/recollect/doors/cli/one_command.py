@@ -16,7 +16,7 @@ import click
 
 from recollect import checks, logs, origin
 from recollect import settings as environment
-from recollect.doors.cli.namespace_option import applied
+from recollect.doors.cli import namespace_option
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
 from recollect.identifiers import uuid7
@@ -46,6 +46,12 @@ def with_engine(work: Callable[[Engine], Awaitable[T]], *, will_search: bool = F
             return await work(engine)
 
     return asyncio.run(run())
+
+
+def loaded() -> Settings:
+    """The settings of the environment, with the namespace that the command was given."""
+    settings, namespace = environment.load(), namespace_option.given()
+    return settings if namespace is None else settings.model_copy(update={"namespace": namespace})
 
 
 def chosen_namespace(engine: Engine, given: str | None) -> str:
@@ -97,7 +103,7 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
 
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
     """
-    settings = applied(environment.load())
+    settings = loaded()
     with told(settings), origin.acting("cli"):
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:

@@ -4,9 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from recollect import __version__
-from recollect import settings as environment
-from recollect.doors.cli.namespace_option import applied
-from recollect.doors.cli.one_command import command, told
+from recollect.doors.cli.one_command import command, loaded, told
 from recollect.doors.cli.printing import Styled, echo, print_json
 from recollect.engine import Engine
 from recollect.flows.status import Report, Size
@@ -34,7 +32,7 @@ class _Found:
 @command
 async def run(as_json: bool) -> int:
     """Print the status of the namespace; 1 if something needs attention."""
-    settings = applied(environment.load())
+    settings = loaded()
     with told(settings):
         found = await _look(settings)
     if as_json:
