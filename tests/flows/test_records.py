@@ -356,7 +356,7 @@ async def test_a_writer_may_replace_a_record_but_not_let_it_end_sooner(elsewhere
     await put(elsewhere, namespace, "ending", "zebras", ttl_minutes=5)
     with acting("rest", role="write"):
         for key, minutes in (("lasting", 1_000_000), ("ending", 4)):
-            with pytest.raises(Forbidden, match="may not let a stored record expire sooner"):
+            with pytest.raises(Forbidden, match="cannot make a stored record expire sooner"):
                 await do(
                     elsewhere, namespace, PutRecord(USERS, "new", 1), PutRecord(USERS, key, 1, ttl_minutes=minutes)
                 )

@@ -157,6 +157,7 @@ class CodingMemory:
 
     async def at_start(self, namespace: str, place: Place) -> Context:
         """What the user has pinned, the user's newest memories, and what was said last in this project."""
+        # Refuses a key that is limited to another user or agent.
         origin.narrowed(place.user_id, place.agent)
         whose = MemoryScope(user_id=place.user_id)
         pinned = (await self._pinned.of(namespace, whose)).memories
@@ -168,6 +169,7 @@ class CodingMemory:
 
     async def for_prompt(self, namespace: str, place: Place, prompt: str, shown: Collection[str] = ()) -> Context:
         """What bears on a prompt, unless it was shown in this session already."""
+        # Refuses a key that is limited to another user or agent.
         origin.narrowed(place.user_id, place.agent)
         checks.storable(prompt, "prompt")
         checks.between(len(shown), 0, MAX_SHOWN, "the number of ids in shown")

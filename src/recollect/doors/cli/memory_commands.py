@@ -25,7 +25,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.command()
 @click.argument("text")
-@click.option("--namespace", help="Namespace to store it in.  [default: default, or RECOLLECT_NAMESPACE]")
+@namespace_option
 @click.option("--user", help="Store it as a long-term memory of this user, listed by `recollect memories list`.")
 @click.option("--category", help="semantic, episodic, fact or preference.  [default: fact]")
 @click.option("--key", help='What it is about, such as "home city": a newer memory with the same key replaces it.')
@@ -35,7 +35,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--expires-at", metavar="TIME", help="Erase it at this time.")
 @click.option("--expires-in", metavar="DURATION", help="Erase it after this long: seconds, or such as 12h, 90d or 2w.")
 @click.option("--pinned", is_flag=True, help="Pin it: `memories list --pinned` lists pinned memories.")
-def remember(text: str, namespace: str | None, user: str | None, **options: Any) -> None:
+def remember(text: str, user: str | None, **options: Any) -> None:
     """Store TEXT and print its id. Use - to read the text from standard input.
 
     All other options than --namespace and --user describe a long-term memory, so they need --user.
@@ -46,7 +46,7 @@ def remember(text: str, namespace: str | None, user: str | None, **options: Any)
         raise click.UsageError(f"{names}: only a memory of a user has this. Name the user with --user.")
     from recollect.doors.cli.memories import remember_recall as memory
 
-    memory.remember(sys.stdin.read().rstrip("\n") if text == "-" else text, namespace, user, **given)
+    memory.remember(sys.stdin.read().rstrip("\n") if text == "-" else text, user, **given)
 
 
 @click.group()

@@ -13,6 +13,8 @@ from starlette.responses import Response
 
 from recollect.flows.accounts.access import BROWSER_SECONDS
 
+SIGNED_OUT = "You are no longer signed in: sign in, then open the page again and repeat"
+
 NAME = "recollect_console"
 FIELD = "csrf"
 
@@ -47,11 +49,10 @@ def new_token() -> str:
 
 
 def token_of_form(request: Request, name: str) -> str:
-    """The token of a form that needs nobody to be signed in: the one that the browser has, so that the form works in
-    several tabs, or a new one.
+    """The token of a form that nobody need be signed in for: the browser's own, or a new one.
 
-    Somebody else may have planted it. It proves nothing but that a form is ours, beside `is_same_origin`; who signs in
-    is given another one, made then.
+    Its own, so that the form works in several tabs. Somebody else may have planted it: it proves nothing but that a
+    form is ours, beside `is_same_origin`. Whoever signs in is given another one, made then.
     """
     known = token_in(request.headers, name)
     return known if known is not None and _OURS.fullmatch(known) else new_token()

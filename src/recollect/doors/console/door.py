@@ -71,7 +71,7 @@ class Console:
         token = cookies.token_in(headers)
         known = None if token is None else await self._engine.access.browser(token)
         if known is None and token is not None and token.startswith(BROWSER_PREFIX):
-            raise AccessDenied("You are no longer signed in: sign in, then open the page again and repeat")
+            raise AccessDenied(cookies.SIGNED_OUT)
         return known
 
     def problem(self, scope: Scope, status: int, sentence: str) -> Response:

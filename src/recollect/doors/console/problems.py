@@ -18,7 +18,6 @@ from recollect.errors import (
 )
 
 NOT_OURS = "This form has expired or did not come from this console: open the page again and repeat"
-SIGNED_OUT = "You are no longer signed in: sign in, then open the page again and repeat"
 
 _STATUSES: dict[type[RecollectError], int] = {
     Invalid: 422,
@@ -69,5 +68,5 @@ def refused(scope: Scope, status: int, sentence: str) -> Response:
             return rendering.page(request, "again.html", again=asked)
         return RedirectResponse(f"/console/sign-in?next={quote(asked, safe='')}", status_code=303)
     if status == 401:
-        sentence = SIGNED_OUT
+        sentence = cookies.SIGNED_OUT
     return rendering.page(request, "problem.html", status, title=_TITLES.get(status, "Refused"), sentence=sentence)

@@ -42,7 +42,9 @@ _FIRST = (
     "The first key of a namespace must have the role admin and no limits, or nobody could make or revoke another. "
     "On the server, `recollect keys create` makes any key."
 )
-_MADE = "This has made key {id} already, and its secret is not shown again: revoke that key if the secret is lost"
+_MADE = (
+    "This form or request has created key {id} already. Its secret is shown only once: if it is lost, revoke that key"
+)
 
 # One sentence for every reason: it must not tell which part was wrong.
 NOT_ADMITTED = "user_id or user_key is not valid"
@@ -117,7 +119,7 @@ class Access:
         quotas.check(quota)
         terms = KeyTerms(checks.optional_text(label, "label"), role, until, only, quota)
         async with self._database.transaction(namespace) as tx:
-            # An operator can make another key at any time; who came over HTTP may be let in no more.
+            # On the command line another key can always be made; a caller over HTTP could lock itself out.
             has_all_rights = role == "admin" and only == Limits()
             if origin.current().reach is not None and not has_all_rights and not await self._keys.guard(tx):
                 raise Invalid(_FIRST)
@@ -236,10 +238,13 @@ class Access:
         key = await self.credential(secret)
         if key is None or key.user_id is not None:
             return None
+        earlier = None if instead_of is None else await self.browser(instead_of)
+        if earlier is not None and instead_of is not None:
+            await self.sign_out(earlier.namespace, instead_of)
         token = BROWSER_PREFIX + secrets.token_urlsafe(32)
         with origin.own_work():
             async with self._database.transaction(key.namespace) as tx:
-                await self._keys.remove_browsers(tx, digest(instead_of or ""))
+                await self._keys.remove_browsers(tx)
                 await self._keys.add_browser(tx, secrets.token_hex(8), digest(token), key, BROWSER_SECONDS)
         self._browsers.clear()
         return token

@@ -65,7 +65,7 @@ class Audit:
     ) -> None:
         """Store the line of an operation that raised. If that fails too, the problem gets a note."""
         try:
-            await self.record(namespace, action, outcome_of(problem.__cause__ or problem), touched, by)
+            await self.record(namespace, action, outcome_of(problem), touched, by)
         except Unavailable as failure:
             problem.add_note(str(failure))
 
@@ -111,6 +111,9 @@ class Audit:
 
 def outcome_of(problem: BaseException) -> Outcome:
     """The outcome of an operation that raised: refused if the caller can mend it, failed otherwise."""
+    # The library and MCP raise errors of their own from ours.
+    if isinstance(problem.__cause__, RecollectError):
+        problem = problem.__cause__
     is_refused = isinstance(problem, RecollectError) and not isinstance(problem, Unavailable)
     return "refused" if is_refused else "failed"
 

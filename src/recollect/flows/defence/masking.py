@@ -13,11 +13,10 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from inspect import signature
-from itertools import count
 from typing import Any, TypeVar, cast
 
 from recollect import checks, origin
-from recollect.errors import RecollectError
+from recollect.errors import Invalid, RecollectError
 from recollect.flows.kinds.kind import Kind
 from recollect.flows.kinds.rules import own_session
 from recollect.language.masking.masking import MaskedText, masking
@@ -69,7 +68,7 @@ class Masking:
         self._held = held
 
     async def of(self, namespace: str, value: Value) -> Value:
-        """What is about to be imported, without its secrets: a text, JSON, or records of both."""
+        """A value without its secrets (a text, JSON, or records of both), for imports and for what is told of jobs."""
         origin.require("write", namespace)
         clean, found = await masked(value)
         await self.count(namespace, found)
@@ -118,7 +117,10 @@ async def _masked_in_steps(work: Callable[[Counter[str]], "Steps"]) -> tuple[Any
         clean = yield from work(found)
         yield (clean,)
 
-    ((clean,),) = await in_steps(steps())
+    try:
+        ((clean,),) = await in_steps(steps())
+    except RecursionError:
+        raise Invalid("A value is nested too deeply to look for secrets in it: flatten it") from None
     return clean, found
 
 
@@ -194,11 +196,13 @@ def _fields(fields: Mapping[str, Any], found: Counter[str]) -> Steps:
 
 def _object(value: Mapping[str, Any], found: Counter[str]) -> Steps:
     clean: dict[str, Any] = {}
+    repeats: Counter[str] = Counter()
     for key, inner in value.items():
-        name = yield from _text(key, found)
-        if name in clean:
+        masked_key = name = yield from _text(key, found)
+        while name in clean:
             # Two secrets of a kind are two keys.
-            name = next(numbered for number in count(2) if (numbered := f"{name} {number}") not in clean)
+            repeats[masked_key] += 1
+            name = f"{masked_key} {repeats[masked_key] + 1}"
         clean[name] = yield from _under(key, inner, found)
     return clean
 

@@ -133,10 +133,7 @@ class Jobs(MasksSecrets):
 
     async def _masked(self, namespace: str, failure: str) -> str:
         """What is told of a failure, which may quote a file."""
-        try:
-            return failure if self.masking is None else await self.masking.of(namespace, failure)
-        except Unavailable as problem:
-            return str(problem)
+        return failure if self.masking is None else await self.masking.of(namespace, failure)
 
     async def _as_starter(self, job: _Running, work: Work) -> dict[str, Any]:
         with origin.resumed(job.starter):

@@ -32,8 +32,8 @@ from recollect.storage.database import Database, Statements
 
 RECORD = "record"
 _SHORTENED = (
-    "This key may not let a stored record expire sooner, which would delete it: put it with a later end or none, or "
-    "use a key with role admin"
+    "A key without role admin cannot make a stored record expire sooner, because that deletes it: leave out "
+    "ttl_minutes, pass a larger one, or use a key with role admin"
 )
 EXPIRED: Mapping[str, Any] = {"because": "expired"}
 

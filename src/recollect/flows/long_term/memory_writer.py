@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect import checks, origin, trust
-from recollect.errors import Conflict
+from recollect.errors import Conflict, Forbidden
 from recollect.flows.indexing.passage_writer import PassageWriter, Prepared
 from recollect.flows.kinds.long_term import MEMORY, PAST_MEMORY
 from recollect.flows.long_term.memory_ids import require_since
@@ -19,6 +19,11 @@ from recollect.memory.index.passages import Passages, Source
 from recollect.memory.memories import Draft, Memories, StoredMemory
 from recollect.storage.database import Transaction
 from recollect.trust import Trust
+
+_SHORTENED = (
+    "A key without role admin cannot make a stored memory expire sooner, because that deletes it: leave out "
+    "expires_at and expires_in, pass a later time, or use a key with role admin"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +133,9 @@ class MemoryWriter:
         replaced: Sequence[Replaced] = (),
     ) -> tuple[StoredMemory, list[UUID]]:
         """Change a locked memory to `new`, and supersede what it replaces and the memory that has its key."""
-        if new.expires_at is not None and (memory.expires_at is None or new.expires_at < memory.expires_at):
-            # It erases what somebody has stored, only later.
-            origin.require("admin")
+        is_sooner = memory.expires_at is None or (new.expires_at is not None and new.expires_at < memory.expires_at)
+        if new.expires_at is not None and is_sooner and not origin.may("admin"):
+            raise Forbidden(_SHORTENED)
         old = await self._replaceable(tx, replaced)
         if new.key is not None and (holder := await self._memories.in_slot(tx, memory.scope, new.key)):
             old.setdefault(holder.id, (holder, {"because": "key"}))

@@ -187,7 +187,7 @@ class Keys:
         values = {"browser_id": browser_id, "digest": digest, "label": key.label, "key_id": key.key_id}
         await tx.all(_Sql.add_browser, **values, seconds=seconds)
 
-    async def remove_browsers(self, tx: Transaction, digest: bytes) -> None:
+    async def remove_browsers(self, tx: Transaction, digest: bytes | None = None) -> None:
         """End one, and those whose time is over."""
         await tx.all(_Sql.remove_browsers, digest=digest)
 

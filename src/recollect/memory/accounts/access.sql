@@ -104,9 +104,9 @@ insert into api_keys (namespace, id, digest, label, browser_of, browser_until)
 values (:namespace, :browser_id, :digest, :label, :key_id, now() + make_interval(secs => :seconds));
 
 -- remove_browsers
--- One browser that signs out, and those whose time is over.
+-- One browser that signs out, if one is named, and those whose time is over.
 delete from api_keys
-where namespace = :namespace and browser_of is not null and (digest = :digest or browser_until < now());
+where namespace = :namespace and browser_of is not null and (digest = :digest::bytea or browser_until < now());
 
 -- find_browser
 -- Whom a browser's cookie stands for, in whatever namespace.

@@ -23,7 +23,7 @@ where namespace = :namespace and id = :job_id and state = 'running' and ended_at
 returning id;
 
 -- ask_to_stop
--- A job that somebody wants to end. Of those that wait for one of its kind, none may begin before it has.
+-- Asks the process that runs a job to stop it. Until the job has ended, no other of its kind may begin.
 -- Audit job job_id
 update jobs set state = 'stopping', about = about || :by::text::jsonb
 where namespace = :namespace and id = :job_id and ended_at is null

@@ -25,7 +25,8 @@ class Used(NamedTuple):
     def described(self, quota: Quota) -> list[str]:
         """How much of each part of a quota is used, in words; unlimited parts are left out."""
         # Processes may together reserve more requests than are allowed, and refuse those above.
-        used = self._replace(requests=min(self.requests, quota.requests_per_minute or self.requests))
+        most_requests = quota.requests_per_minute
+        used = self if most_requests is None else self._replace(requests=min(self.requests, most_requests))
         limits = zip(used, quota.numbers().values(), ("requests this minute", "rows today", "bytes today"), strict=True)
         return [f"{count:,} of {most:,} {what}" for count, most, what in limits if most is not None]
 

@@ -132,9 +132,9 @@ where namespace = :namespace and id = :edge_id
 returning id, weight;
 
 -- around
--- The nodes one step further that were not seen before, but for those that are held back, each by its strongest edge, and
--- how many there are. Where
--- there are too many of the same weight the oldest stay: to look up every name of a hub takes longer than all the rest.
+-- The nodes one step further that were not seen before, but for those that are held back, each by its strongest edge,
+-- and how many there are. Where there are too many of the same weight the oldest stay: to look up every name of a hub
+-- takes longer than all the rest.
 -- Audit node id
 with edges as (
     select target as id, relation, weight, properties, true as outward
@@ -199,7 +199,8 @@ where ranked.place <= :max_relations
 order by ranked.id, ranked.place;
 
 -- adjacent
--- The ids one step away from some nodes that are not held back, in either direction: a single array, because there may be very many.
+-- The ids one step away from some nodes, in either direction, without those that are held back: a single array, because
+-- there may be very many.
 select array_agg(reached.id) as ids
 from (
     select target as id from graph_edges where namespace = :namespace and source = any(:ids::bigint[])

@@ -77,7 +77,16 @@ limit :limit;
 -- labels
 -- What the newest nodes are labelled, the most frequent first.
 select recent.label
-from (select label from graph_nodes where namespace = :namespace order by id desc limit :looked_at) as recent
+from (
+    select label from graph_nodes
+    where namespace = :namespace
+      and id not in (
+          select held.item_id::bigint from held
+          where held.namespace = :namespace and held.kind = 'node' and held.state = 'held'
+      )
+    order by id desc
+    limit :looked_at
+) as recent
 group by recent.label
 order by count(*) desc, recent.label collate "C"
 limit :limit;
@@ -105,7 +114,8 @@ select given.id, least(outgoing.number + incoming.number, :most::bigint) as edge
            or (:as_of::timestamptz is not null and greatest(outgoing.seen, incoming.seen) >= :looked_at::bigint) as has_more
 from unnest(:ids::bigint[]) as given (id)
 cross join lateral (
-    select count(*) as seen, count(*) filter (where :as_of::timestamptz is null or some_away.created_at <= :as_of::timestamptz) as number
+    select count(*) as seen,
+           count(*) filter (where :as_of::timestamptz is null or some_away.created_at <= :as_of::timestamptz) as number
     from (
         select away.created_at
         from graph_edges away
@@ -114,7 +124,8 @@ cross join lateral (
     ) as some_away
 ) as outgoing
 cross join lateral (
-    select count(*) as seen, count(*) filter (where :as_of::timestamptz is null or some_back.created_at <= :as_of::timestamptz) as number
+    select count(*) as seen,
+           count(*) filter (where :as_of::timestamptz is null or some_back.created_at <= :as_of::timestamptz) as number
     from (
         select back.created_at
         from graph_edges back

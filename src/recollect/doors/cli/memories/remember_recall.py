@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect import checks
 from recollect.doors.cli.durations import UNITS, seconds
-from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine, with_engine
+from recollect.doors.cli.one_command import command, opened_engine, with_engine
 from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
 from recollect.doors.memories import DEFAULT_CATEGORY
 from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text, moment
@@ -25,16 +25,14 @@ KNOWN_ALREADY = "Already stored: nothing was added."
 
 
 @command
-async def remember(
-    text: str, where: str | None, user: str | None, *, category: str = DEFAULT_CATEGORY, **options: Any
-) -> None:
+async def remember(text: str, user: str | None, *, category: str = DEFAULT_CATEGORY, **options: Any) -> None:
     """Store one text: for a user as a long-term memory, otherwise as a document."""
     times: dict[str, Any] = {name: moment(options[name], name) for name in TIMES if name in options}
     if "expires_in" in options:
         times["expires_in"] = seconds(options["expires_in"], "--expires-in", {"": 1, **UNITS})
     checks.text(text, "text")
     async with opened_engine() as engine:
-        namespace = chosen_namespace(engine, where)
+        namespace = engine.settings.namespace
         degraded: str | None = None
         if user is None:
             document = await engine.remember.text(namespace, text)

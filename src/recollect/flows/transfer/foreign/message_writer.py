@@ -76,7 +76,10 @@ class MessageWriter:
             # Another import of the same file may have come first.
             new = await self._missing(tx, messages)
             active = await memory.sessions.last_active(tx, list(sessions))
-            written = await memory.log.append(tx, [_entry(said) for said in new], ())
+            entries = [_entry(said) for said in new]
+            written = await memory.log.append(tx, entries, ())
+            if entries:
+                await memory.log.set_details(tx, {entry.id: entry.message for entry in entries})
             tx.tally.add(None, *(said.content for said in new), rows=len(new))
             await memory.sessions.set_last_active(tx, _last_said(active, written, new))
             await memory.passages.add(
@@ -90,7 +93,9 @@ class MessageWriter:
 
 def _entry(said: Said) -> Entry:
     destination = Destination(said.session.id, said.session.user_id, "", begins=False)
-    message = NewMessage(said.role, said.content, checks.metadata(said.metadata), said.speaker, said.at, said.id)
+    message = NewMessage(
+        said.role, said.content, checks.metadata(said.metadata), said.speaker, said.at, said.id, trust=trust.IMPORT
+    )
     return Entry(said.id, destination, message, ())
 
 
