@@ -253,6 +253,20 @@ async def test_a_writer_may_not_delete_even_where_there_is_nothing(engine: Engin
 
 
 @ONCE
+async def test_a_browser_that_signs_in_elsewhere_is_no_longer_signed_in_here(engine: Engine, namespace: str) -> None:
+    here, elsewhere = [await engine.access.create_key(where, None) for where in (namespace, f"{namespace}-2")]
+    first = await engine.access.sign_in(here.secret)
+    assert first is not None
+    assert await engine.access.browser(first) is not None
+    second = await engine.access.sign_in(elsewhere.secret, first)
+    assert second is not None
+    assert await engine.access.browser(first) is None
+    signed_in = await engine.access.browser(second)
+    assert signed_in is not None
+    assert signed_in.namespace == f"{namespace}-2"
+
+
+@ONCE
 async def test_a_writer_may_not_let_a_memory_end_sooner(engine: Engine, namespace: str) -> None:
     """It would erase what somebody has stored, only later."""
     now = datetime.now(UTC)

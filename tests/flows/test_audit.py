@@ -140,6 +140,20 @@ async def test_a_refused_operation_has_a_line_and_nothing_is_written_while_the_l
     assert (line.entry.action, line.entry.outcome) == ("get", "refused")
 
 
+async def test_who_gave_a_wrong_value_was_refused_whatever_noticed_it(audited: Engine, namespace: str) -> None:
+    with pytest.raises(Invalid):
+        async with audited.audit.operation(namespace, "ask"):
+            raise Invalid("at must be a time") from ValueError("month must be in 1..12")
+    with pytest.raises(ValueError, match="of the library"):
+        async with audited.audit.operation(namespace, "get"):
+            raise ValueError("of the library") from NotFound("There is no such item")
+    with pytest.raises(RuntimeError):
+        async with audited.audit.operation(namespace, "fall"):
+            raise RuntimeError
+    told = [(line.entry.action, line.entry.outcome) for line in await lines(audited, namespace)]
+    assert told == [("ask", "refused"), ("get", "refused"), ("fall", "failed")]
+
+
 async def test_of_changes_alone_reading_has_no_line(settings: Settings, namespace: str) -> None:
     engine = await Engine.open(settings.model_copy(update={"audit": "changes"}))
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from recollect import trust
 from recollect.engine import Engine
 from recollect.errors import Invalid
 from recollect.flows.kinds.target import USER, Target
@@ -144,7 +145,9 @@ async def test_of_a_chatgpt_conversation_the_branch_that_was_shown_last_is_taken
     assert [message.created_at.timestamp() for message in messages] == [1714560000.25, 1714560010.0]
     assert messages[1].metadata == {"source": "chatgpt", "message_id": "a2", "model": "gpt-4o"}
     found = await engine.recall.recall(namespace, "When does the Blue Star leave?", top_k=1)
-    assert found.memories[0].text == "The Blue Star leaves at seven."
+    assert (found.memories[0].text, found.memories[0].trust) == ("The Blue Star leaves at seven.", trust.IMPORT)
+    exported = [json.loads(line) async for line in engine.exporting.lines(namespace)]
+    assert [each["trust"] for each in exported if each.get("kind") == "message"] == [trust.IMPORT] * 2
     (entry,) = (await engine.feed.page(namespace)).entries
     assert (entry.change.event, entry.change.kind, entry.change.item_id) == ("import", "message", session.id)
 

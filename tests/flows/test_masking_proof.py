@@ -3,8 +3,10 @@
 import io
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,6 +193,24 @@ async def test_what_is_under_a_user_id_and_numbers_of_every_form_are_masked_and_
     user = {"note": "[masked: GitHub token]", "own": [hidden, hidden, 17.5]}
     assert first.metadata == {"user_id": user, "inner": {"user_id": "anna-17"}}
     assert (first.payload, second.payload) == (json.dumps(hidden), "17")
+
+
+async def test_secrets_that_are_keys_are_kept_apart(masking: Engine, namespace: str) -> None:
+    hidden = "[masked: GitHub token]"
+    told = {f"{hidden} 2": 0} | {f"{TOKEN[:-1]}{number}": number for number in range(1, 4)}
+    (stored,) = await masking.remember.turn(
+        namespace, Turn("diary", (NewMessage("user", "Hello.", json.dumps(told)),), "anna")
+    )
+    assert stored.metadata == {f"{hidden} 2": 0, hidden: 1, f"{hidden} 3": 2, f"{hidden} 4": 3}
+    assert await counts(masking, namespace) == {"GitHub token": 3}
+
+
+async def test_what_is_nested_too_deeply_is_refused(masking: Engine, namespace: str) -> None:
+    nested: dict[str, Any] = {}
+    for _ in range(sys.getrecursionlimit()):
+        nested = {"in": nested}
+    with pytest.raises(Invalid, match="nested too deeply"):
+        await masking.memories.add(namespace, TEXT, "fact", ANNA, nested)
 
 
 async def test_paths_and_channels_of_what_a_task_wrote_are_masked(masking: Engine, namespace: str) -> None:

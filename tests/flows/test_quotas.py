@@ -294,6 +294,7 @@ async def test_a_raised_quota_holds_though_the_old_one_was_used_up(engine: Engin
     raised = await engine.quotas.change(namespace, by.id, {"rows_per_day": 2})
     lowered = Used(rows=2).described(Quota(rows_per_day=1))
     assert lowered == ["2 of 1 rows today"]
+    assert Used(requests=5).described(Quota(requests_per_minute=0)) == ["0 of 0 requests this minute"]
     with acting("rest", "app", spender=by._replace(quota=raised.quota)):
         await engine.remember.text(namespace, "Two.")
 

@@ -153,6 +153,7 @@ async def test_whatever_it_is_stored_as_an_order_is_held_imported_as_held_releas
     assert (await guarded.pinned.of(namespace, ANNA)).memories == []
     assert await guarded.cognition.working(namespace) == []
     assert await guarded.cognition.newest_insights(namespace) == []
+    assert await guarded.graph_browsing.labels(namespace) == []
     (found,) = (await guarded.record_store.batch(namespace, [SearchRecords(("notes",))])).answers
     assert found == []
 
