@@ -76,7 +76,7 @@ async def test_a_form_that_is_sent_twice_makes_one_key(admin: Browser, engine: E
         first = await admin.send(PAGE, f"{PAGE}/{path}", **fields)
         assert fields["new_id"] in secret_in(first.text)
         again = await admin.send(PAGE, f"{PAGE}/{path}", **fields)
-        assert (again.status_code, "has made key" in again.text) == (409, True)
+        assert (again.status_code, "has created key" in again.text) == (409, True)
         assert SECRET.search(again.text) is None
     assert len(await engine.access.keys(namespace)) == 3
     wrong = await admin.send(PAGE, f"{PAGE}/keys", role="read", new_id="<b>")
