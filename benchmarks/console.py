@@ -6,7 +6,9 @@ import re
 import statistics
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -16,6 +18,7 @@ from benchmarks.rest import recollect_server
 from benchmarks.sizes import sized
 from recollect import Settings
 from recollect.engine import Engine
+from recollect.flows.cognitive.golden_test import Entry
 
 NAMESPACE = "default"
 NODES = sized(5_000)
@@ -55,8 +58,34 @@ select namespace, item_id::uuid, text, 'fact', owner, '{}', sha256(item_id::byte
 from passages where namespace = $1 and kind = 'message' and owner = 'owner-100k'
 on conflict do nothing
 """
-FILLED = (SESSION_ROWS, MESSAGE_ROWS, CHANGE_ROWS, COUNTER_ROW, MEMORY_ROWS)
-TABLES = ("sessions", "messages", "changes", "memories", "graph_nodes", "graph_edges")
+AUDIT_ROWS = """
+insert into audit_lines (namespace, number, at, author, door, action, outcome, touched, hash)
+select namespace, number, at, 'bench', 'rest', 'POST /stm/{session_id}/messages', 'done',
+       jsonb_build_array(jsonb_build_object('event', 'add', 'kind', 'message', 'count', 1, 'ids', array[item_id])),
+       sha256(item_id::bytea)
+from changes where namespace = $1 and number <= 100000
+on conflict do nothing
+"""
+AUDIT_HEAD = """
+insert into audit_heads (namespace, number, at, hash, anchor_hash)
+select namespace, max(number), max(at), sha256(''), sha256('') from audit_lines where namespace = $1 group by namespace
+on conflict do nothing
+"""
+HELD_ROWS = """
+insert into held (namespace, kind, item_id, state, reasons, trust, digest, door, at)
+select namespace, 'memory', id::text, 'held', array['it gives the model an order'], 'document', sha256(''), 'rest',
+       since
+from memories where namespace = $1 order by id limit 10000
+on conflict do nothing
+"""
+JOB_ROW = """
+insert into jobs (namespace, id, kind, about, state, done, total, ended_at)
+values ($1, gen_random_uuid(), 'embed', '{}', 'done', 1000, 1000, now())
+"""
+FILLED = (
+    SESSION_ROWS, MESSAGE_ROWS, CHANGE_ROWS, COUNTER_ROW, MEMORY_ROWS, AUDIT_ROWS, AUDIT_HEAD, HELD_ROWS, JOB_ROW
+)  # fmt: skip
+TABLES = ("sessions", "messages", "changes", "memories", "graph_nodes", "graph_edges", "audit_lines", "held")
 
 
 async def run(report: Report, home: Path) -> None:
@@ -86,37 +115,68 @@ async def fill(engine: Engine) -> None:
             await connection.execute(f"vacuum analyze {table}", timeout=3600)
 
 
-def pages(memory: str, session: str, message: str, node: str) -> dict[str, str]:
-    """An address of every page, with something to show."""
+class Examples(NamedTuple):
+    """An id of each kind of thing that has a page."""
+
+    memory: str
+    session: str
+    message: str
+    node: str
+    job: str
+    query: str
+
+
+def pages(of: Examples) -> dict[str, str]:
+    """An address of every page, with something to show, and of the slowest ways to look at it."""
     asked = quote(recall.question())
-    middle = f"2025-06-01T00:00:00&query={asked}&user_id={OWNER}"
+    words = quote(recall.sentence(2))
+    past, now = "2025-06-01T00:00:00", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    path = urlencode({"from": "node 3", "to": "node 4000"})
     return {
         "overview": "/console",
         "recall, a form": "/console/recall",
         "recall, a question": f"/console/recall?query={asked}&user_id={OWNER}",
-        "recall, in the past": f"/console/recall?as_of={middle}",
+        "recall, in the past": f"/console/recall?as_of={past}&query={asked}&user_id={OWNER}",
+        "recall, two questions": f"/console/recall?query={asked}&user_id={OWNER}&other_query={words}",
         "sessions": "/console/sessions",
         "sessions of a user": f"/console/sessions?user={OWNER}",
-        "a session": f"/console/session?{urlencode({'id': session})}",
-        "a message in its place": f"/console/session?{urlencode({'id': session, 'at': message})}",
+        "sessions, by what a user said": f"/console/sessions?user={OWNER}&said={words}",
+        "a session": f"/console/session?{urlencode({'id': of.session})}",
+        "a message in its place": f"/console/session?{urlencode({'id': of.session, 'at': of.message})}",
+        "a message": f"/console/item?name=message:{of.message}",
         "memories": "/console/memories",
         "memories of a user": "/console/memories?user=owner-100k",
-        "a memory": f"/console/memory?id={memory}",
+        "memories, in the past": f"/console/memories?as_of={past}",
+        "a memory": f"/console/memory?id={of.memory}",
+        "a memory, to replace": f"/console/memory/replace?id={of.memory}",
         "graph": "/console/graph",
-        "graph, in the past": "/console/graph?as_of=2025-06-01T00:00:00",
-        "graph, in the past, the busiest": "/console/graph?order=busiest&as_of=2025-06-01T00:00:00",
-        "a node": f"/console/graph?node={node}",
+        "graph, by a part of a name": "/console/graph?q=4999",
+        "graph, in the past": f"/console/graph?as_of={now}",
+        "graph, in the past, the busiest": f"/console/graph?order=busiest&as_of={now}",
+        "a node": f"/console/graph?node={of.node}",
+        "a path": f"/console/graph?{path}",
         "quality": "/console/quality",
+        "a golden query": f"/console/quality/query?id={of.query}",
         "access": "/console/access",
+        "audit": "/console/audit",
+        "audit, by nobody": "/console/audit?by=nobody",
         "jobs": "/console/jobs",
+        "a job": f"/console/jobs/job?id={of.job}",
         "watch": "/console/watch",
+        "watch, of a kind that never changed": "/console/watch?kind=document",
+        "review": "/console/review",
+        "forget, a form": "/console/forget",
+        "forget, what matches": f"/console/forget?q={words}&of_user={OWNER}",
+        "forget, a memory": f"/console/forget?name=memory:{of.memory}",
+        "forget, a session": f"/console/forget?{urlencode({'session': of.session})}",
+        "forget, a user with 10,000 messages": f"/console/forget?user={OWNER}",
     }
 
 
 async def measure(report: Report, engine: Engine, port: int) -> None:
     """Every page over one connection, and a question through the console and through the API in turn."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for name, address in pages(*await _examples(engine)).items():
+    for name, address in pages(await _examples(engine)).items():
         for _ in range(3):
             await visit(reader, writer, address)
         seen = [await visit(reader, writer, address) for _ in range(VISITS)]
@@ -144,19 +204,21 @@ async def measure(report: Report, engine: Engine, port: int) -> None:
     writer.close()
 
 
-async def _examples(engine: Engine) -> tuple[str, str, str, str]:
+async def _examples(engine: Engine) -> Examples:
+    (query,) = await engine.golden_test.add(NAMESPACE, [Entry(recall.question(), [])])
     async with engine.database.reading(NAMESPACE) as db:
         found = await db._connection.fetchrow(
-            "select (select id::text from memories where namespace = $1 limit 1), s.id, m.id::text, "
-            "(select id::text from graph_nodes where namespace = $1 limit 1) "
+            "select (select id::text from memories where namespace = $1 order by id desc limit 1), s.id, m.id::text, "
+            "(select id::text from graph_nodes where namespace = $1 limit 1), "
+            "(select id::text from jobs where namespace = $1 limit 1) "
             "from sessions s join messages m on m.namespace = $1 and m.session_id = s.id and m.position = 30 "
             "where s.namespace = $1 and s.user_id = $2 limit 1",
             NAMESPACE,
             OWNER,
         )
     assert found is not None
-    memory, session, message, node = found
-    return memory, session, message, node
+    memory, session, message, node, job = found
+    return Examples(memory, session, message, node, job, str(query.id))
 
 
 async def visit(

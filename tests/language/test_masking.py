@@ -145,6 +145,39 @@ def test_a_number_is_found_however_it_is_written(kind: str, number: str) -> None
     assert text == f"\u00dcber: [masked: {kind}]{left} \u2013 danke\u00a0sehr"
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("4111 1111 1111 1111 123", "{} 123"),
+        ("4111111111111111 123", "{} 123"),
+        ("378282246310005 1234", "{} 1234"),
+        ("2024 4111 1111 1111 1111", "2024 {}"),
+        ("5500 0000 0000 0004 12 27", "{} 12 27"),
+        ("pay 20 4111-1111-1111-1111-123", "pay 20 {}-123"),
+        ("2026 11 19 3782 822463 10005 12/27 123", "2026 11 19 {} 12/27 123"),
+    ],
+)
+def test_a_card_is_found_beside_other_numbers(text: str, left: str) -> None:
+    assert masked(text).text == left.format("[masked: card number]")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("DE89 3704 0044 0532 0130 00 BIC COBA DEFF", "{} BIC COBA DEFF"),
+        ("DE89370400440532013000 COBADEFF", "{} COBADEFF"),
+        ("AB12 CD34 DE89 3704 0044 0532 0130 00", "AB12 CD34 {}"),
+        ("at61 1904 3002 3457 3201 2026", "{} 2026"),
+    ],
+)
+def test_an_account_is_found_beside_other_words(text: str, left: str) -> None:
+    assert masked(text).text == left.format("[masked: bank account]")
+
+
+def test_a_number_is_found_behind_one_that_fails() -> None:
+    assert masked("9999 2341 2341 2346").text == "9999 [masked: Aadhaar number]"
+
+
 def test_an_account_is_as_long_as_those_of_its_country() -> None:
     for text in ("DE57 3704 0044 0532 0130", "ab12cd34ef56ab78cd90ef12ab34cd56", "Version 4.1.1.1111.1111.1111.1111"):
         assert masked(text).text == text

@@ -24,7 +24,7 @@ _VERHOEFF_ORDER = (
 )
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 _FIRST_TEN = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)
-_IBAN_LENGTHS = {
+IBAN_LENGTHS = {
     country: length
     for length, countries in {
         15: "NO",
@@ -72,7 +72,7 @@ def luhn(text: str) -> bool:
 def iban(text: str) -> bool:
     """Bank accounts: so long as the country's are; letters count from ten, the country comes last, 97 leaves one."""
     account = "".join(character for character in text.upper() if character.isalnum())
-    if len(account) != _IBAN_LENGTHS.get(account[:2]):
+    if len(account) != IBAN_LENGTHS.get(account[:2]):
         return False
     moved = account[4:] + account[:4]
     return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1

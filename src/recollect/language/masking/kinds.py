@@ -32,6 +32,21 @@ _NUMBER_BEFORE: Final = r"(?<![0-9A-Za-z])(?<![0-9][.,/-])"
 _NUMBER_AFTER: Final = r"(?![0-9A-Za-z])(?![.,/-][0-9])"
 
 
+# Between the groups of a card's digits.
+_BETWEEN: Final = r"(?:[ ]{1,4}|[ ]?[.-][ ]?)"
+
+
+def _account(country_and_length: tuple[str, int]) -> str:
+    """The form of a country's bank accounts."""
+    country, length = country_and_length
+    groups, rest = divmod(length - 4, 4)
+    upper = rf"(?:[ ]?[A-Z0-9]{{4}}){{{groups}}}" + (rf"[ ]?[A-Z0-9]{{{rest}}}" if rest else "")
+    # In small letters words look like groups, so only the bank's own group may be one.
+    grouped = rf"(?:[ ][a-z0-9]{{4}})(?:[ ][0-9]{{4}}){{{groups - 1}}}" + (rf"[ ][0-9]{{{rest}}}" if rest else "")
+    lower = rf"(?:[a-z0-9]{{{length - 4}}}|{grouped})"
+    return rf"{country}[0-9]{{2}}{upper}|{country.lower()}[0-9]{{2}}{lower}"
+
+
 def _looks_random(text: str) -> bool:
     """Whether a value is no word that somebody might write there: letters mixed with digits."""
     value = text.rstrip(".!?):")
@@ -117,17 +132,17 @@ KINDS: Final = (
     ),
     _kind(
         "card number",
+        # As printed on a card. Other numbers may stand beside it, such as its end date and its security code.
         _NUMBER_BEFORE
-        # With other signs between the groups only if these are those of a card: so many numbers have dots.
-        + r"(?:[2-6][0-9](?:[ -]?[0-9]){11,17}|[2-6][0-9]{3}(?:(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{4}){3}"
-        r"|3[47][0-9]{2}(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{6}(?:[ ]{2,4}|[ ]?[.-][ ]?)[0-9]{5})" + _NUMBER_AFTER,
+        + rf"(?:[2-6][0-9]{{12,18}}|[2-6][0-9]{{3}}(?:{_BETWEEN}[0-9]{{4}}){{3}}"
+        + rf"|3[47][0-9]{{2}}{_BETWEEN}[0-9]{{6}}{_BETWEEN}[0-9]{{5}})(?![0-9A-Za-z])(?![.,/][0-9])",
         check_digits.luhn,
     ),
+    _kind("card number", _NUMBER_BEFORE + r"[2-6][0-9](?:[ -]?[0-9]){11,17}" + _NUMBER_AFTER, check_digits.luhn),
     _kind(
         "bank account",
-        r"(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?"
-        # In small letters words look like groups, so only the bank's own group may be one.
-        r"|[a-z]{2}[0-9]{2}(?:[a-z0-9]{11,30}|(?:[ ][a-z]{4})?(?:[ ][0-9]{4}){2,7}(?:[ ][0-9]{1,3})?))(?![A-Za-z0-9])",
+        # As long as those of its country: other words and numbers may follow.
+        rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_account, check_digits.IBAN_LENGTHS.items()))})(?![A-Za-z0-9])",
         check_digits.iban,
     ),
     _kind(
@@ -175,4 +190,4 @@ KINDS: Final = (
     ),
 )
 
-FORMS: Final = {kind.name: re.compile(kind.form) for kind in KINDS}
+FORMS: Final = {kind: re.compile(kind.form) for kind in KINDS}

@@ -68,21 +68,18 @@ def _plain(text: str) -> str:
 
 
 def _places(kind: Kind, text: str) -> Iterator[tuple[int, int] | None]:
-    """Where a text has secrets of a kind; None after each part of the text."""
-    group = "secret" if "secret" in FORMS[kind.name].groupindex else 0
-    for match in _matches(FORMS[kind.name], text):
-        if match is None:
-            yield None
-        elif kind.proof is None or kind.proof(match[group]):
-            yield match.span(group)
-
-
-def _matches(form: re.Pattern[str], text: str) -> Iterator[re.Match[str] | None]:
-    """What `finditer` finds, a part of the text at a time; None after each."""
+    """Where a text has secrets of a kind; None after each look-alike and each part of the text."""
+    form = FORMS[kind]
+    group = "secret" if "secret" in form.groupindex else 0
     at = 0
     for end in range(PART_CHARACTERS, len(text) + PART_CHARACTERS, PART_CHARACTERS):
         while (match := form.search(text, at, end + MAX_CHARACTERS)) is not None and match.start() < end:
-            yield match
-            at = match.end()
+            if kind.proof is None or kind.proof(match[group]):
+                yield match.span(group)
+                at = match.end()
+            else:
+                # A real one may begin within the look-alike.
+                at = match.start() + 1
+                yield None
         at = max(at, end)
         yield None
