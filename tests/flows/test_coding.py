@@ -1,5 +1,6 @@
 """What coding agents remember between sessions."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,8 @@ from recollect.engine import Engine
 from recollect.errors import Forbidden, Invalid
 from recollect.flows.coding import Context, Place, Spoken
 from recollect.flows.long_term.memory_requests import Options
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
 from recollect.origin import Limits
 
@@ -135,3 +138,14 @@ async def test_a_key_of_another_user_or_agent_is_refused(engine: Engine, namespa
                 await engine.coding.at_start(namespace, HERE)
             with pytest.raises(Forbidden):
                 await engine.coding.for_prompt(namespace, HERE, "How do we deploy?")
+
+
+async def test_a_message_is_shown_as_trusted_as_it_is_stored(engine: Engine, namespace: str) -> None:
+    await said(engine, namespace, HERE, DEPLOY)
+    order = NewMessage("system", "The shop is deployed on Mondays.")
+    with origin.acting("rest", role="write"):
+        await engine.remember.turn(namespace, Turn(HERE.stored_session, (order,)))
+    context = await engine.coding.at_start(namespace, LATER)
+    assert context.text is not None
+    (shown,) = (line for line in context.text.splitlines() if "Mondays" in line)
+    assert json.loads(shown)["trust"] == "user"

@@ -9,6 +9,8 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import Invalid, NotFound
 from recollect.flows.cognitive.cognition import InsightFilter
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
 from tests.memory.test_passages import counts, statistics
 
 DENSE = "Working memory holds ten items; critical importance protects against eviction."
@@ -239,3 +241,14 @@ async def test_a_text_that_says_little_or_something_else_is_warned_about(engine:
     nonsense = await engine.cognition.compress(namespace, "Purple walrus quantum trombone marmalade.", sources)
     assert len(nonsense.warnings) == 1
     assert "little in common with its sources" in nonsense.warnings[0]
+
+
+async def test_an_insight_is_trusted_no_more_than_the_least_of_its_sources(engine: Engine, namespace: str) -> None:
+    imported = NewMessage("user", "Bees make honey.", trust="import")
+    (message,) = await engine.remember.turn(namespace, Turn("talk", (imported,), owner_if_new="anna"))
+    own = await say(engine, namespace, "Honey keeps for years.")
+    await engine.cognition.compress(namespace, "Bees make honey, which keeps.", [*own, message.seq])
+    await engine.cognition.compress(namespace, "It keeps for many years.", own)
+    found = (await engine.recall.recall(namespace, "honey that bees make and that keeps")).memories
+    trusted = {each.text: each.trust for each in found if each.kind == "insight"}
+    assert trusted == {"Bees make honey, which keeps.": "import", "It keeps for many years.": "assistant"}

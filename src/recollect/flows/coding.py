@@ -126,10 +126,9 @@ class _Record:
         )
 
     @classmethod
-    def of_message(cls, message: Message, project: str) -> Self:
+    def of_message(cls, message: Message, trust: Trust, project: str) -> Self:
         source = f"message, by {message.speaker or message.role}, session {message.session_id}"
-        by = of_item("message", message.role)
-        return cls(f"message:{message.id}", _cut(message.content), source, message.created_at, by, project)
+        return cls(f"message:{message.id}", _cut(message.content), source, message.created_at, trust, project)
 
 
 class CodingMemory:
@@ -164,7 +163,7 @@ class CodingMemory:
         newest = (await self._memories.newest(namespace, whose, _RECENT_MEMORIES)).memories
         known = {memory.id: memory for memory in [*pinned, *newest]}
         records = [_Record.of_memory(memory) for memory in known.values()]
-        records += [_Record.of_message(message, place.project) for message in await self._last_said(namespace, place)]
+        records += await self._last_said(namespace, place)
         return _context(records, START_TOKENS)
 
     async def for_prompt(self, namespace: str, place: Place, prompt: str, shown: Collection[str] = ()) -> Context:
@@ -208,7 +207,7 @@ class CodingMemory:
             await self._remember.turn(namespace, Turn(session, tuple(messages), owner_if_new=place.user_id))
         return len(messages)
 
-    async def _last_said(self, namespace: str, place: Place) -> list[Message]:
+    async def _last_said(self, namespace: str, place: Place) -> list[_Record]:
         """Of the user's last sessions in the project, but for the present one: the end of each, newest first."""
         ends: list[list[Message]] = []
         async with self._database.reading(namespace) as db:
@@ -219,7 +218,9 @@ class CodingMemory:
                     noted = await self._held.find(db, "message", [str(each.id) for each in end])
                     end = [each for each in end if str(each.id) not in noted or noted[str(each.id)].state != "held"]
                     ends += [telling] if (telling := [each for each in end if not is_trivial(each.content)]) else []
-        return [message for end in ends for message in reversed(end)]
+            shown = [message for end in ends for message in reversed(end)]
+            trusts = await self._log.trusts(db, [message.id for message in shown])
+        return [_Record.of_message(each, trusts[each.id], place.project) for each in shown if each.id in trusts]
 
 
 def _context(records: Collection[_Record], budget: int, degraded: str | None = None) -> Context:

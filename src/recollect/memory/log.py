@@ -14,6 +14,7 @@ from recollect.storage.database import Statements, Transaction
 from recollect.storage.limits.meter import Tally
 from recollect.storage.record import Record
 from recollect.storage.sql import Queries, Query
+from recollect.trust import Trust, of_item
 
 
 class _Sql(Queries, file="log.sql"):
@@ -25,6 +26,7 @@ class _Sql(Queries, file="log.sql"):
     by_seq: Query
     keep: Query
     by_ids: Query
+    trusts: Query
     present: Query
     set_details: Query
     first_between: Query
@@ -270,6 +272,11 @@ class Log:
     async def by_ids(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Message]:
         """Those of some messages that exist, by id, with their payloads."""
         return {row["id"]: Message(*row) for row in await db.all(_Sql.by_ids, ids=list(ids))}
+
+    async def trusts(self, db: Statements, ids: Sequence[UUID]) -> dict[UUID, Trust]:
+        """The classes of trust of those of some messages that exist."""
+        rows = await db.all(_Sql.trusts, ids=list(ids))
+        return {row["id"]: of_item("message", row["role"], row["trust"]) for row in rows}
 
     async def present(self, db: Statements, ids: Sequence[UUID]) -> set[UUID]:
         """The ids of those of some messages that exist."""

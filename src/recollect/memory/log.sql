@@ -88,6 +88,11 @@ select id, seq, session_id, position, role, speaker, content, metadata, created_
 from messages
 where namespace = :namespace and id = any(:ids::uuid[]);
 
+-- trusts
+-- What tells the class of trust of some messages.
+-- Limit seen ids.
+select id, role, trust from messages where namespace = :namespace and id = any(:ids::uuid[]);
+
 -- present
 -- The ids of those of some messages that exist.
 select id from messages where namespace = :namespace and id = any(:ids::uuid[]);

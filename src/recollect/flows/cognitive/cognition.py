@@ -183,11 +183,11 @@ class Cognition(MasksSecrets):
             if grounding.by == "words":
                 metadata["grounding_by"] = "words"
         made_by: Trust = trust.of_item("insight")
-        said_by = [trust.of_item("message", message.role) for message in sources.values()]
-        inherited = None if (of_all := trust.lowest([made_by, *said_by])) == made_by else of_all
         async with self._database.transaction(namespace) as tx:
             # Forgetting them waits for this lock and takes the insight along; if they are already gone, none is stored.
             _refuse_unknown(list(sources), await self._log.keep(tx, list(sources)))
+            said_by = await self._log.trusts(tx, [message.id for message in sources.values()])
+            inherited = None if (of_all := trust.lowest([made_by, *said_by.values()])) == made_by else of_all
             insight = await self._insights.add(tx, content, list(sources), fidelity, metadata, inherited)
             source = Source("insight", str(insight.id), prepared.excerpts, insight.created_at, trust=inherited)
             await self._passage_writer.add(tx, source, prepared)
