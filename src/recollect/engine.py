@@ -98,7 +98,9 @@ class Engine:
         self.embedders = Embedders(models, self.providers, settings.embedding_model)
         self._build_spine()
         keys, changes = capabilities.keys, capabilities.changes
-        self.access = Access(database, keys, capabilities.key_grants, capabilities.quota_use, changes)
+        self.access = Access(
+            database, keys, capabilities.key_grants, capabilities.connections, capabilities.quota_use, changes
+        )
         self.grants = Grants(database, capabilities.key_grants, capabilities.keys, self.access, capabilities.search)
         self.audit = Audit(database, capabilities.audit, settings.audit)
         self.audit_trail = AuditTrail(database, capabilities.audit)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from recollect.doors.rest.edge import fair_share
 from recollect.doors.rest.edge.fair_share import SHARED, FairShare
+from recollect.doors.rest.edge.gate import STRANGERS
 from recollect.engine import Engine
 from recollect.settings import Settings
 from tests.oauth_clients import OAuthClient
@@ -154,6 +156,26 @@ async def test_many_requests_of_two_keys_are_all_answered(engine: Engine, namesp
     async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
         asked = [http.get("/ready", headers={"Authorization": f"Bearer {keys[n % 2]}"}) for n in range(60)]
         assert {answer.status_code for answer in await asyncio.gather(*asked)} == {200}
+
+
+@pytest.mark.parametrize("pooling", ["session"], indirect=True)
+async def test_senders_of_wrong_user_keys_share_one_place_until_one_is_right(
+    engine: Engine, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callers: list[str] = []
+    turn = FairShare.turn
+
+    def noted(share: FairShare, caller: str, member: str = "") -> Any:
+        callers.append(caller)
+        return turn(share, caller, member)
+
+    monkeypatch.setattr(FairShare, "turn", noted)
+    user = await engine.access.create_user_key(namespace, "anna")
+    async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=DEADLINE_SECONDS) as http:
+        for key, status in (("uk_wrong", 401), (user.secret, 200), (user.secret, 200)):
+            body = {"user_id": "anna", "user_key": key, "query": "tea", "scopes": ["resources"]}
+            assert (await http.post("/memories/search", json=body)).status_code == status
+    assert callers == [STRANGERS, STRANGERS, "from:127.0.0.1"]
 
 
 @pytest.mark.parametrize("pooling", ["session"], indirect=True)

@@ -482,6 +482,13 @@ async def test_a_client_that_names_two_resources_gets_a_token_for_none(client: O
     assert (await client.exchanged(code)).status_code == 200
 
 
+async def test_an_empty_parameter_counts_as_left_out(client: OAuthClient, key: str) -> None:
+    code = await client.code(key, resource="", scope="")
+    tokens = (await client.exchanged(code, redirect_uri="", resource="")).json()
+    again = await client.refreshed(tokens["refresh_token"], scope="", resource="")
+    assert (again.status_code, again.json()["scope"]) == (200, "read write")
+
+
 FORGED = ["no cookie", "no token", "another token"]
 
 

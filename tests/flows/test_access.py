@@ -8,14 +8,16 @@ import pytest
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, Conflict, Forbidden, Invalid, NotFound
 from recollect.flows.forgetting.prune import not_changed_for
+from recollect.flows.kinds.target import USER, Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.inference.requests.limits import Limits
 from recollect.inference.requests.meter import Purpose, Tokens
 from recollect.memory.accounts.access import Key
+from recollect.memory.accounts.connections import NewConnection, StoredConnections
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
-from recollect.origin import ROLES, Role, acting
+from recollect.origin import ROLES, Role, acting, touching
 
 A_DAY = 86_400.0
 
@@ -168,7 +170,9 @@ async def test_a_rotated_key_works_beside_the_new_one_until_the_overlap_is_over(
     until = {key.id: key.expires_at for key in await engine.access.keys(namespace) if key.expires_at is not None}
     assert until[new.id] >= in_a_month
     assert abs(until[old.id] - datetime.now(UTC) - timedelta(days=1)) < timedelta(hours=1)
-    await engine.access.rotate(namespace, old.id, 0)
+    again = await engine.access.rotate(namespace, old.id, 0)
+    assert again.expires_at is not None
+    assert again.expires_at >= in_a_month, "for as long as the first, though that was to end sooner"
     assert await engine.access.credential(old.secret) is None
     user = await engine.access.create_user_key(namespace, "alice")
     for unknown in (old.id, user.id, "ffffffff"):
@@ -176,6 +180,44 @@ async def test_a_rotated_key_works_beside_the_new_one_until_the_overlap_is_over(
             await engine.access.rotate(namespace, unknown, A_DAY)
     with pytest.raises(Invalid, match="overlap"):
         await engine.access.rotate(namespace, new.id, 1e10)
+
+
+@ONCE
+async def test_a_key_without_an_end_is_replaced_by_such_keys_however_often(engine: Engine, namespace: str) -> None:
+    old = await engine.access.create_key(namespace)
+    for _ in range(2):
+        assert (await engine.access.rotate(namespace, old.id, A_DAY)).expires_at is None
+
+
+@ONCE
+async def test_a_revocation_is_noted_under_the_id_of_the_key(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace)
+    assert await engine.access.sign_in(key.secret) is not None
+    async with engine.database.unscoped() as connection:
+        # So that the row of the browser comes first.
+        await connection.execute(
+            "update api_keys set label = 'moved' where namespace = $1 and id = $2", namespace, key.id
+        )
+    with touching() as touched:
+        await engine.access.revoke(namespace, key.id)
+    (noted,) = touched.taken()[namespace]
+    assert noted["ids"] == [key.id]
+
+
+@ONCE
+async def test_connections_of_a_forgotten_person_go_with_the_key(engine: Engine, namespace: str) -> None:
+    key = await engine.access.key_of_person(namespace, "anna")
+    stored = StoredConnections()
+    new = NewConnection(
+        "c1", key.key_id, "oc_1", "Notes", "https://x.example/back", "https://y.example/mcp", "h", "read"
+    )
+    async with engine.database.transaction(namespace) as tx:
+        await stored.add(tx, new)
+        await stored.add_token(tx, new.id, b"hash", "refresh", "read", A_DAY)
+    await engine.forget.forget(namespace, Target(USER, "anna"))
+    async with engine.database.unscoped() as connection:
+        for table in ("connections", "connection_tokens"):
+            assert await connection.fetchval(f"select count(*) from {table} where namespace = $1", namespace) == 0
 
 
 @ONCE

@@ -96,6 +96,24 @@ async def test_a_rotated_key_keeps_its_grants_and_a_revoked_one_is_no_reader(eng
     assert [each.key_id for each in await engine.grants.readers(team, 10)] == [new.id]
 
 
+async def test_over_http_nobody_gets_the_grants_of_another_key(engine: Engine, namespace: str) -> None:
+    team = f"{namespace}-team"
+    bot, admin = [await engine.access.create_key(namespace, label) for label in ("bot", "admin")]
+    await engine.grants.grant(team, namespace, bot.id)
+    with (
+        origin.acting("rest", "admin", "admin", reach=Reach(namespace), key_id=admin.id),
+        pytest.raises(Forbidden, match="only its holder can rotate it"),
+    ):
+        await engine.access.rotate(namespace, bot.id, 3600)
+    with (
+        origin.touching() as touched,
+        origin.acting("rest", "bot", "admin", reach=Reach(namespace, frozenset({team})), key_id=bot.id),
+    ):
+        new = await engine.access.rotate(namespace, bot.id, 3600)
+    assert touched.taken()[team] == [{"event": "change", "kind": "grant", "count": 1, "ids": [new.id]}]
+    assert await reads(engine, new.secret) == {team}
+
+
 async def test_grants_go_with_either_namespace(engine: Engine, namespace: str) -> None:
     team, other = f"{namespace}-team", f"{namespace}-other"
     keys = {place: await engine.access.create_key(place) for place in (namespace, other)}

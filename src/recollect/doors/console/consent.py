@@ -39,9 +39,7 @@ async def ask(request: Request) -> Response:
     """Show which client asks for what."""
     given = request.query_params
     has_repeats = any(len(given.getlist(name)) > 1 for name in PARAMETERS)
-    return await Consent(
-        request, {name: given[name] for name in PARAMETERS if name in given}, has_repeats=has_repeats
-    ).answered()
+    return await Consent(request, present(given), has_repeats=has_repeats).answered()
 
 
 async def decide(request: Request) -> Response:
@@ -53,8 +51,12 @@ async def decide(request: Request) -> Response:
         return problems.refused(request.scope, problem.status_code, problem.detail)
     if not cookies.is_ours(request, given.get(cookies.FIELD, ""), cookies.CONSENT):
         return problems.refused(request.scope, 403, problems.NOT_OURS)
-    parameters = {name: given[name] for name in PARAMETERS if name in given}
-    return await Consent(request, parameters, given).answered()
+    return await Consent(request, present(given), given).answered()
+
+
+def present(given: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of a client's request; empty ones count as left out (RFC 6749, section 3.1)."""
+    return {name: given[name] for name in PARAMETERS if given.get(name)}
 
 
 class Consent:

@@ -75,7 +75,10 @@ def is_ours(request: Request, given: str, name: str = NAME) -> bool:
 
 
 def is_same_origin(request: Request) -> bool:
-    """Whether a page of this very server sends a form, as the browser tells. What tells nothing is no browser."""
+    """Whether a page of this very server sends a form, as the browser tells.
+
+    A client that sends neither header is no browser.
+    """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site in ("same-origin", "none")

@@ -190,12 +190,12 @@ def problem(status: int, code: str, sentence: str, headers: Mapping[str, str] | 
 
 
 async def fields(request: Request) -> dict[str, str]:
-    """The fields of a form, without repeats."""
+    """The fields of a form, without repeats and without empty ones, which count as left out (RFC 6749, section 3.2)."""
     async with request.form(max_files=0, max_fields=MAX_FIELDS) as form:
         given = {name: value for name, value in form.multi_items() if isinstance(value, str)}
         if len(given) < len(form.multi_items()):
             raise Refusal("invalid_request", "Send each parameter once")
-    return given
+    return {name: value for name, value in given.items() if value}
 
 
 def client_in(request: Request, given: Mapping[str, str]) -> tuple[str, str | None]:

@@ -29,6 +29,7 @@ EXPOSED_HEADERS = (
     "X-Next-Cursor",
     answered.HEADER,
     "X-Recollect-Degraded",
+    "X-Recollect-Masked",
     "X-Request-ID",
 )
 

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from recollect import checks, origin, quotas
-from recollect.errors import AccessDenied, Conflict, Invalid, NotFound
+from recollect.errors import AccessDenied, Conflict, Forbidden, Invalid, NotFound
 from recollect.flows.accounts.key_uses import KeyUses
 from recollect.memory.accounts.access import Credential, Key, Keys, KeyTerms
+from recollect.memory.accounts.connections import StoredConnections
 from recollect.memory.accounts.grants import KeyGrants
 from recollect.memory.accounts.quotas import QuotaUse
 from recollect.memory.changes import Changes
@@ -78,10 +79,19 @@ class User:
 class Access:
     """Keys of namespaces and of users. Secrets are 256 random bits, so that one round of SHA-256 protects them."""
 
-    def __init__(self, database: Database, keys: Keys, grants: KeyGrants, use: QuotaUse, changes: Changes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        keys: Keys,
+        grants: KeyGrants,
+        connections: StoredConnections,
+        use: QuotaUse,
+        changes: Changes,
+    ) -> None:
         self._database = database
         self._keys = keys
         self._grants = grants
+        self._connections = connections
         self._use = use
         self._changes = changes
         self._credentials = TtlCache[bytes, Credential]()
@@ -135,13 +145,25 @@ class Access:
             if new_id is not None and await self._keys.exists(tx, new_id):
                 raise Conflict(_MADE.format(id=new_id))
             old = await locked_key(tx, self._keys, key_id)
+            await self._refuse_granted(tx, key_id)
             limits = Limits(old.only_user, old.only_agent)
             until = None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
             made = await self._add(tx, "rk", KeyTerms(old.label, old.role, until, limits, old.quota), None, new_id)
-            await self._grants.copy(tx, key_id, made.id)
+            opened = await self._grants.copy(tx, key_id, made.id)
             await self._keys.end_in(tx, key_id, overlap_seconds)
+        for each in opened:
+            origin.touch(each, "change", "grant", [made.id])
         self.clear_cache()
         return made
+
+    async def _refuse_granted(self, tx: Transaction, key_id: str) -> None:
+        """Over HTTP nobody gets the grants of another key: its successor's secret would open what it may read."""
+        caller = origin.current()
+        if caller.reach is not None and caller.key_id != key_id and await self._grants.held(tx, [key_id]):
+            raise Forbidden(
+                f"Key {key_id} may read other namespaces, so only its holder can rotate it, or `recollect keys rotate` "
+                "on the server"
+            )
 
     async def create_user_key(self, namespace: str, user_id: str) -> NewKey:
         """A key with which the gateway knows one user."""
@@ -344,9 +366,10 @@ class Access:
         """Delete the keys of a user, revoked ones too; returns how many there were."""
         async with self._database.transaction(namespace) as tx:
             removed = await self._keys.remove_of_user(tx, user_id)
+            await self._connections.end_of_keys(tx, removed)
             await self._use.remove_of_user(tx, user_id)
         self.clear_cache()
-        return removed
+        return len(removed)
 
     def clear_cache(self) -> None:
         """Look keys up again: they, or their grants and quotas, have changed."""
@@ -357,9 +380,10 @@ class Access:
 
 
 class TtlCache(Generic[K, V]):
-    """What was read from the database a moment ago; bounded, because callers choose the keys."""
+    """What was learnt a moment ago, mostly from the database; bounded, because callers choose the keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = CACHED_SECONDS) -> None:
+        self._seconds = seconds
         self._entries: dict[K, tuple[float, V]] = {}
 
     def get(self, key: K) -> V | None:
@@ -369,7 +393,7 @@ class TtlCache(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         if len(self._entries) >= MAX_CACHED:
             self._entries.clear()
-        self._entries[key] = (time.monotonic() + CACHED_SECONDS, value)
+        self._entries[key] = (time.monotonic() + self._seconds, value)
 
     def clear(self) -> None:
         self._entries.clear()

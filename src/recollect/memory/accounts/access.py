@@ -222,9 +222,9 @@ class Keys:
         """How many keys a user has or had."""
         return int((await db.one(_Sql.count_of_user, user_id=user_id))["keys"])
 
-    async def remove_of_user(self, tx: Transaction, user_id: str) -> int:
-        """Delete what is known of a user's keys; returns how many there were."""
-        return len(await tx.all(_Sql.remove_of_user, user_id=user_id))
+    async def remove_of_user(self, tx: Transaction, user_id: str) -> list[str]:
+        """Delete what is known of a user's keys; returns their ids."""
+        return [row["id"] for row in await tx.all(_Sql.remove_of_user, user_id=user_id)]
 
     async def of_person(self, db: Statements, person: str) -> bytes | None:
         """The hash of the key that was made for somebody whom a proxy signed in."""

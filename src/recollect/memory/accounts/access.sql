@@ -3,12 +3,12 @@
 -- Role admin: only those who may do everything manage keys.
 -- Audit key id
 insert into api_keys (
-    namespace, id, digest, label, user_id, role, expires_at, only_user, only_agent, requests_per_minute, rows_per_day,
-    bytes_per_day
+    namespace, id, digest, label, user_id, role, expires_at, lifetime, only_user, only_agent, requests_per_minute,
+    rows_per_day, bytes_per_day
 )
 values (
-    :namespace, :key_id, :digest, :label, :user_id, :role, :expires_at, :only_user, :only_agent, :requests_per_minute,
-    :rows_per_day, :bytes_per_day
+    :namespace, :key_id, :digest, :label, :user_id, :role, :expires_at, :expires_at - now(), :only_user, :only_agent,
+    :requests_per_minute, :rows_per_day, :bytes_per_day
 )
 on conflict do nothing
 returning id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
@@ -51,9 +51,10 @@ limit :limit;
 select exists (select from api_keys where namespace = :namespace and id = :key_id) as found;
 
 -- lock
--- A key that works and is no user's; nobody else changes it until the transaction ends.
-select id, label, user_id, created_at, revoked_at, role, expires_at, last_used_at, only_user, only_agent,
-       requests_per_minute, rows_per_day, bytes_per_day
+-- A key that works and is no user's; nobody else changes it until the transaction ends. It expires when it was made to,
+-- although rotation may have ended it sooner.
+select id, label, user_id, created_at, revoked_at, role, created_at + lifetime as expires_at, last_used_at, only_user,
+       only_agent, requests_per_minute, rows_per_day, bytes_per_day
 from api_keys
 where namespace = :namespace and id = :key_id and user_id is null and browser_of is null and revoked_at is null
   and (expires_at is null or expires_at > now())
@@ -96,7 +97,7 @@ returning id, label, user_id, created_at, revoked_at, role, expires_at, last_use
 -- Audit key id
 update api_keys set revoked_at = now()
 where namespace = :namespace and (id = :key_id or browser_of = :key_id) and revoked_at is null
-returning id;
+returning :key_id::text as id;
 
 -- add_browser
 -- Somebody who signed in with a key, by the hash of what the cookie holds.

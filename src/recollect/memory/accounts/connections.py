@@ -1,5 +1,6 @@
 """Connections: clients that people connected with a key, and the codes and tokens issued to them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -22,6 +23,8 @@ class _Sql(Queries, file="connections.sql"):
     works: Query
     end_tokens: Query
     end_connection: Query
+    end_tokens_of_keys: Query
+    end_of_keys: Query
     remove_expired: Query
     remove_ended: Query
 
@@ -135,6 +138,11 @@ class StoredConnections:
         """Delete a connection and its tokens; False if there is none."""
         await tx.all(_Sql.end_tokens, id=connection_id)
         return await tx.first(_Sql.end_connection, id=connection_id) is not None
+
+    async def end_of_keys(self, tx: Transaction, key_ids: Sequence[str]) -> None:
+        """Delete the connections of some keys and their tokens."""
+        await tx.all(_Sql.end_tokens_of_keys, key_ids=list(key_ids))
+        await tx.all(_Sql.end_of_keys, key_ids=list(key_ids))
 
     async def remove_expired(self, tx: Transaction) -> None:
         """Delete expired codes and tokens, and connections that have none left."""

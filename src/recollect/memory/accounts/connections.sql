@@ -63,6 +63,18 @@ delete from connection_tokens where namespace = :namespace and connection_id = :
 -- Audit connection id
 delete from connections where namespace = :namespace and id = :id returning id;
 
+-- end_tokens_of_keys
+-- The codes and tokens of connections of some keys.
+delete from connection_tokens
+where namespace = :namespace and connection_id in (
+    select id from connections where namespace = :namespace and key_id = any(:key_ids::text[])
+);
+
+-- end_of_keys
+-- Those connections.
+-- Audit connection id
+delete from connections where namespace = :namespace and key_id = any(:key_ids::text[]) returning id;
+
 -- remove_expired
 -- Expired codes and tokens. A used code is kept for as long as its connection, so that its reuse is noticed.
 delete from connection_tokens t

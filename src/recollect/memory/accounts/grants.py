@@ -51,9 +51,9 @@ class KeyGrants:
         """The grants that keys of the namespace hold."""
         return [Grant(*row) for row in await db.all(_Sql.held, key_ids=key_ids)]
 
-    async def copy(self, tx: Transaction, key_id: str, copy_id: str) -> None:
-        """Give another key of the namespace the same grants."""
-        await tx.all(_Sql.copy, key_id=key_id, copy_id=copy_id)
+    async def copy(self, tx: Transaction, key_id: str, copy_id: str) -> list[str]:
+        """Give another key of the namespace the same grants; returns the namespaces that these open."""
+        return [row["namespace"] for row in await tx.all(_Sql.copy, key_id=key_id, copy_id=copy_id)]
 
     async def remove_held(self, tx: Transaction) -> None:
         """Delete the grants that keys of the namespace hold."""

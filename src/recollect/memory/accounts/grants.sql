@@ -39,7 +39,8 @@ order by key_id, namespace;
 insert into key_grants (namespace, key_namespace, key_id, expires_at)
 select namespace, key_namespace, :copy_id, expires_at
 from key_grants
-where key_namespace = :namespace and key_id = :key_id;
+where key_namespace = :namespace and key_id = :key_id
+returning namespace;
 
 -- remove_held
 -- The grants that keys of the namespace hold, when the namespace is erased.

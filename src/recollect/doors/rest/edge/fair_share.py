@@ -36,7 +36,7 @@ class _Line:
         return not self.at_work and not self.waiting
 
     def next(self) -> asyncio.Future[None]:
-        """Who has waited longest of the member whose turn it is; then it is that of the other members first."""
+        """The request that has waited longest of the member whose turn it is: members take turns."""
         member, places = next(iter(self.waiting.items()))
         del self.waiting[member]
         place = places.popleft()

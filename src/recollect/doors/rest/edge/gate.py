@@ -24,6 +24,7 @@ from recollect.doors.rest.edge.pages import Pages
 from recollect.doors.rest.edge.tokens import Tokens
 from recollect.engine import Engine
 from recollect.errors import AccessDenied, RecollectError
+from recollect.flows.accounts.access import TtlCache
 from recollect.flows.defence.masking import counting_masked, described
 from recollect.identifiers import uuid7
 from recollect.memory.accounts.access import Credential
@@ -35,7 +36,7 @@ PUBLIC = frozenset({"/", "/health", "/docs", "/openapi.json"})
 
 ASSETS = "/docs/"
 
-# Of callers whose rate is limited; a full bucket again for each is better than memory that only grows.
+# Of callers whose rate is limited. One more empties the table, which gives everybody a full bucket again.
 MAX_BUCKETS = 10_000
 
 # As they go over the wire: every answer has them, and those that a route sets itself it keeps.
@@ -65,6 +66,13 @@ DOOR_OF = {"mcp": "mcp", "console": "console", "authorize": "console"} | dict.fr
 # The caller, to the others who share the server, of all that clients ask before they have a token.
 SIGNING_IN = "clients that sign in"
 
+# The caller, to the others, of all who send user keys from addresses that have not sent a valid one lately. Each on its
+# own would leave the others a smaller share, and anybody may come from many addresses.
+STRANGERS = "senders of unknown user keys"
+
+# How long an address has a share of its own after it sent a valid user key.
+KNOWN_SECONDS = 60.0
+
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 log = logging.getLogger("recollect.requests")
@@ -88,10 +96,10 @@ class _Admitted:
     limits: Limits | None = None
     reach: Reach | None = None
     caller: str | None = None
-    """How callers are told apart who share the server; None if the request takes no time."""
+    """Whose queue for a fair share the request waits in; None if it is quick and waits in none."""
     key: Credential | None = None
     member: str = ""
-    """How those are told apart who are one caller together."""
+    """Who it is among several that share a queue."""
 
     @classmethod
     def by(cls, key: Credential) -> Self:
@@ -139,6 +147,7 @@ class Gate:
         self._may_be_open = on_loopback and not settings.require_key and settings.public_url is None
         self._per_minute = engine.settings.rate_limit_per_minute
         self._buckets: dict[str, _Bucket] = {}
+        self._known_addresses = TtlCache[str, bool](KNOWN_SECONDS)
         self._unknown_senders = body_limits.UnknownSenders()
         self._fair_share = FairShare()
 
@@ -174,6 +183,7 @@ class Gate:
             async with self._turn(admitted):
                 with admitted.acting(request.door, spender), counting_masked() as request.masked:
                     await self._app(request.scope, body, request.answering(send))
+            self._note_address(request, admitted)
         except HTTPException as refusal:
             answer = self._refusal(scope, refusal)
             await answer(scope, receive, request.answering(send))
@@ -195,6 +205,12 @@ class Gate:
     def _turn(self, admitted: "_Admitted") -> AbstractAsyncContextManager[None]:
         """The caller's turn; what shows nothing of anybody's memory is quick, and needs none."""
         return nullcontext() if admitted.caller is None else self._fair_share.turn(admitted.caller, admitted.member)
+
+    def _note_address(self, request: "_Request", admitted: "_Admitted") -> None:
+        """Give an address that sent a valid user key a share of its own for a while."""
+        scope = request.scope
+        if admitted.key is None and scope["path"] in self._with_user_key and request.is_successful:
+            self._known_addresses.put(_address(scope), True)
 
     def _largest_body(self, path: str) -> int:
         """How many bytes a request may have; few where anybody may send one."""
@@ -227,8 +243,9 @@ class Gate:
         if key is not None and credentials.is_foreign(scope, key) and self._may_be_open:
             key = None
         if key is None and scope["path"] in self._with_user_key:
-            self._spend(_address(scope))
-            return _Admitted(None, caller=_address(scope))
+            address = _address(scope)
+            self._spend(address)
+            return _Admitted(None, caller=address if self._known_addresses.get(address) else STRANGERS, member=address)
         if key is None:
             namespace = await self._without_key(scope["path"], headers)
             return _Admitted(namespace, reach=Reach(namespace), caller=_open(namespace))
@@ -325,8 +342,13 @@ class _Request:
 
     @property
     def door(self) -> str:
-        """Which of the three it came by."""
+        """The door it came through: rest, mcp or console."""
         return DOOR_OF.get(self.scope["path"].split("/", 2)[1], "rest")
+
+    @property
+    def is_successful(self) -> bool:
+        """Whether it was answered, and not refused."""
+        return 200 <= self._status < 300
 
     @property
     def is_answered(self) -> bool:
