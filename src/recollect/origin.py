@@ -60,6 +60,8 @@ class Touched:
 
     def __init__(self) -> None:
         self._items: dict[str, dict[tuple[str, str], TouchedItems]] = {}
+        self.has_failed = False
+        """Whether the server is at fault for an answer that says that the operation did not succeed."""
         self.namespace: str | None = None
         """The namespace of the operation, if the operation chose it."""
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -159,7 +161,7 @@ def acting(
     key_role: Role | None = None,
     connection_id: str | None = None,
 ) -> Iterator[None]:
-    """All that is done within the block comes from here, in tasks that it starts, too.
+    """Set the origin of the block and of the tasks that it starts.
 
     Without a role, limits, a reach, a spender or a key's role, those of the block around it hold.
     """
@@ -186,7 +188,7 @@ def own_work() -> Iterator[None]:
 
 @contextmanager
 def resumed(caller: Origin) -> Iterator[None]:
-    """What is done within the block, an earlier caller has asked for: it may do what that caller may, and no more."""
+    """Act as the caller who asked for this earlier: the block may do what that caller may, and no more."""
     before = _current.set(replace(caller, touched=None))
     try:
         yield
@@ -209,6 +211,12 @@ def touch(namespace: str, event: str, kind: str, ids: Iterable[object]) -> None:
     """Note that the present call reads or changes items, if the audit log is on."""
     if (touched := _current.get().touched) is not None:
         touched.note(namespace, event, kind, ids)
+
+
+def note_failure() -> None:
+    """Note that the server is at fault for what the present call answers, if the audit log is on."""
+    if (touched := _current.get().touched) is not None:
+        touched.has_failed = True
 
 
 def current() -> Origin:

@@ -140,7 +140,17 @@ async def test_a_crash_has_a_line(engine: Engine, namespace: str, monkeypatch: p
     async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
         answer = await http.get("/lineage/x", headers={"Authorization": f"Bearer {key.secret}"})
         assert answer.status_code == 500
-        assert await told(engine, namespace) == [("rest", "GET /lineage/{name}", "kitchen", "failed", {})]
+        monkeypatch.delattr(engine, "recall")
+        headers = {"Authorization": f"Bearer {key.secret}", "Accept": "application/json, text/event-stream"}
+        for query in ("tea", ""):
+            asked = {"name": "recall", "arguments": {"query": query}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+            assert '"isError":true' in (await http.post("/mcp", json=call, headers=headers)).text
+        assert await told(engine, namespace) == [
+            ("rest", "GET /lineage/{name}", "kitchen", "failed", {}),
+            ("mcp", "recall", "kitchen", "failed", {}),
+            ("mcp", "recall", "kitchen", "refused", {}),
+        ]
 
 
 async def test_a_line_that_stands_in_the_way_is_found_before_it_stops_the_command(

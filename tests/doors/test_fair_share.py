@@ -173,7 +173,7 @@ async def test_senders_of_wrong_user_keys_share_one_place_until_one_is_right(
     user = await engine.access.create_user_key(namespace, "anna")
     async with listening(engine) as url, httpx.AsyncClient(base_url=url, timeout=DEADLINE_SECONDS) as http:
         for key, status in (("uk_wrong", 401), (user.secret, 200), (user.secret, 200)):
-            body = {"user_id": "anna", "user_key": key, "query": "tea", "scopes": ["resources"]}
+            body = {"user_id": "anna", "user_key": key, "query": "tea", "scope": ["all_user_memory"]}
             assert (await http.post("/memories/search", json=body)).status_code == status
     assert callers == [STRANGERS, STRANGERS, "from:127.0.0.1"]
 

@@ -9,6 +9,7 @@ from recollect import logs, origin
 from recollect.doors.mcp.spans import OTHER, is_error
 from recollect.doors.mcp.tool import CallerOf
 from recollect.identifiers import uuid7
+from recollect.memory.accounts.audit import Outcome
 
 
 class Audited(ServerMiddleware[Any]):
@@ -34,5 +35,8 @@ class Audited(ServerMiddleware[Any]):
             except BaseException as problem:
                 await audit.record_failed(caller.namespace, action, problem, touched)
                 raise
-            await audit.record(caller.namespace, action, "refused" if is_error(result) else "done", touched)
+            outcome: Outcome = "done"
+            if is_error(result):
+                outcome = "failed" if touched.has_failed else "refused"
+            await audit.record(caller.namespace, action, outcome, touched)
             return result

@@ -15,9 +15,11 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
+from recollect import origin
 from recollect.doors.caller import Caller
 from recollect.doors.mcp import errors, schema
 from recollect.errors import RecollectError
+from recollect.flows.accounts.audit import outcome_of
 from recollect.flows.defence.masking import counting_masked
 
 # Parameters that the server fills in. `progress` tells the client how far a long call is, if the client asked for it.
@@ -163,9 +165,12 @@ class ContractTool(Tool):
                 answer = answer.model_copy(update={"meta": (answer.meta or {}) | {MASKED: dict(masked)}})
             return answer
         except RecollectError as problem:
+            if outcome_of(problem) == "failed":
+                origin.note_failure()
             return self.refuse(self.name, errors.refusal(problem))
         except Exception:  # noqa: BLE001  # the door: past it, the SDK would send the exception's own text
             _log.exception("Tool %s failed unexpectedly", self.name)
+            origin.note_failure()
             return self.refuse(self.name, errors.CRASH)
 
     def _parsed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,9 @@ def outcome_of(problem: BaseException) -> Outcome:
     # The library and MCP raise errors of their own from ours.
     if isinstance(problem.__cause__, RecollectError):
         problem = problem.__cause__
-    is_refused = isinstance(problem, RecollectError) and not isinstance(problem, Unavailable)
+    # A command ends so when somebody does not confirm it.
+    has_ended = isinstance(problem, SystemExit)
+    is_refused = has_ended or (isinstance(problem, RecollectError) and not isinstance(problem, Unavailable))
     return "refused" if is_refused else "failed"
 
 

@@ -184,7 +184,9 @@ class GoldenTest(MasksSecrets):
     async def insights(self, namespace: str, ids: Sequence[int]) -> dict[int, Insight]:
         """Those of some insights that still exist, by id."""
         async with self._database.reading(namespace) as db:
-            return await self._insights.find(db, ids)
+            found = await self._insights.find(db, ids)
+        origin.touch(namespace, origin.READ, "insight", found)
+        return found
 
     async def remove(self, namespace: str, query_id: int) -> None:
         """Take one query out of the golden set, with what judges said of it; past runs keep their figures."""

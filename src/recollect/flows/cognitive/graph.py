@@ -210,7 +210,7 @@ class GraphMemory(MasksSecrets):
         checks.between(limit, 1, MAX_WALKED, "limit")
         moment = checks.as_of(as_of)
         graph = self._graph.view(moment)
-        async with _in_time(), self._database.reading(namespace) as db:
+        async with in_time(), self._database.reading(namespace) as db:
             start = (await _existing(graph, db, moment, node_name))[node_name].id
             neighbors: list[Neighbor] = []
             frontier, seen, total, distance = [start], [start], 0, 0
@@ -237,7 +237,7 @@ class GraphMemory(MasksSecrets):
         checks.between(max_depth, 1, MAX_PATH_DEPTH, "max_depth")
         moment = checks.as_of(as_of)
         graph = self._graph.view(moment)
-        async with _in_time(), self._database.reading(namespace) as db:
+        async with in_time(), self._database.reading(namespace) as db:
             ends = await _existing(graph, db, moment, start_node, end_node)
             found = await shortest_paths(graph, db, ends[start_node].id, ends[end_node].id, max_depth)
             hops = await graph.hops(db, {pair for path in found.paths for pair in pairwise(path)})
@@ -264,11 +264,12 @@ async def _existing(graph: GraphView, db: Statements, as_of: datetime | None, *n
 
 
 @asynccontextmanager
-async def _in_time() -> AsyncIterator[None]:
+async def in_time() -> AsyncIterator[None]:
+    """End what looks at too much of a large graph."""
     try:
         async with asyncio.timeout(MAX_WALK_SECONDS):
             yield
     except TimeoutError as problem:
         raise LimitReached(
-            f"The graph traversal was stopped after {MAX_WALK_SECONDS:g} seconds: use a smaller depth"
+            f"The graph traversal was stopped after {MAX_WALK_SECONDS:g} seconds: use a smaller depth or fewer nodes"
         ) from problem

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from recollect import checks
 from recollect.errors import NotFound
-from recollect.flows.cognitive.graph import MAX_WALKED, GraphMemory
+from recollect.flows.cognitive.graph import MAX_WALKED, GraphMemory, in_time
 from recollect.memory.cognitive.graph import Graph
 from recollect.memory.cognitive.graph_pages import GraphPages, Link, ListedNode, Place, ShownNode, Wanted
 from recollect.storage.database import Database, Statements
@@ -158,7 +158,7 @@ class GraphBrowsing:
         for given in (ids, others):
             checks.between(len(given), 0, MAX_PART + 1, "the number of nodes")
         moment = checks.as_of(as_of)
-        async with self._database.reading(namespace) as db:
+        async with in_time(), self._database.reading(namespace) as db:
             return await self._pages.between(db, ids, others, moment, limit=MAX_LINKS)
 
     async def _part(self, namespace: str, nodes: list[PartNode], truncated: bool, as_of: datetime | None) -> Part:
