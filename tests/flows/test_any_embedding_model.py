@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from recollect import origin
 from recollect.engine import Engine
 from recollect.errors import Invalid, Misconfigured
 from recollect.flows.indexing import model_switch
 from recollect.memory.index import giants
+from recollect.origin import Reach
 from recollect.settings import Settings
 from recollect.storage.sql import Query
 from tests.flows.talk import say_all
@@ -212,3 +214,17 @@ async def test_an_index_is_built_for_a_model_that_has_not_said_its_size_yet(
     later = await Engine.open(named)
     assert {giant.dimensions for giant in await later.maintenance.build_indexes(namespace)} == {384}
     await later.close()
+
+
+async def test_a_question_to_another_namespace_is_paid_by_the_callers_own(settings: Settings, namespace: str) -> None:
+    engine = await Engine.open(settings.model_copy(update={"embedding_model": "openai:nomic-embed-text@256"}))
+    team = f"{namespace}-team"
+    await say_all(engine, team, "ann", *SAID)
+    await engine.indexer.flush(team)
+    before = await engine.spending.spent_today(team)
+    with origin.acting("rest", "reader", "read", reach=Reach(namespace, frozenset({team}))):
+        found = await engine.recall.recall(namespace, "lamp room 4", namespaces=[team])
+    assert found.degraded is None
+    assert await engine.spending.spent_today(team) == before > 0
+    assert await engine.spending.spent_today(namespace) > 0
+    await engine.close()

@@ -218,3 +218,10 @@ async def test_paths_and_channels_of_what_a_task_wrote_are_masked(masking: Engin
     written = TaskWrites(place, "task", f"~{TOKEN}", [(0, f"on {TOKEN}", Packed("json", b"{}"))])
     await masking.checkpoint_store.put_writes(namespace, written, replace=False)
     assert telling(await everything(masking, namespace), *SECRETS) == []
+
+
+async def test_what_an_import_masks_is_added_up(masking: Engine, namespace: str) -> None:
+    lines = [{"type": "entity", "name": f"thing {n}", "entityType": "note", "observations": [TEXT]} for n in range(5)]
+    with counting_masked() as found:
+        await masking.adopting.memory_json(namespace, io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+    assert found == await counts(masking, namespace) == {"GitHub token": 5, "card number": 5}

@@ -7,8 +7,8 @@ that no secret is stored, hashed, embedded, sent to a model or logged. Ids stay 
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
@@ -42,6 +42,7 @@ AS_TEXT = frozenset(("metadata", "payload"))
 """Fields that may hold JSON as text."""
 
 _counted: ContextVar[Counter[str] | None] = ContextVar("recollect_masked", default=None)
+_gathered: ContextVar[Counter[str] | None] = ContextVar("recollect_masked_by_import", default=None)
 
 
 @contextmanager
@@ -78,6 +79,9 @@ class Masking:
         """Add up what was masked. What is stored by now stays so without it."""
         if not found:
             return
+        if (gathered := _gathered.get()) is not None:
+            gathered.update(found)
+            return
         if (counted := _counted.get()) is not None:
             counted.update(found)
         try:
@@ -86,6 +90,17 @@ class Masking:
                     await self._held.add_masked(tx, found)
         except RecollectError as problem:
             _log.warning("The number of masked secrets is too low, because it could not be stored: %s", problem)
+
+    @asynccontextmanager
+    async def counting_once(self, namespace: str) -> AsyncIterator[None]:
+        """Store what is masked within the block at its end: an import has many records."""
+        found: Counter[str] = Counter()
+        before = _gathered.set(found)
+        try:
+            yield
+        finally:
+            _gathered.reset(before)
+            await self.count(namespace, found)
 
     async def record(self, namespace: str, kind: Kind, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """A record of an import without its secrets; what it is named by stays."""
@@ -128,6 +143,14 @@ class MasksSecrets:
     """A flow whose methods mask what they are given; not one does where no masking was chosen."""
 
     masking: Masking | None = None
+
+    async def cleaned(self, namespace: str, value: Value) -> Value:
+        """A value as it may be stored."""
+        return value if self.masking is None else await self.masking.of(namespace, value)
+
+    def counting_once(self, namespace: str) -> AbstractAsyncContextManager[None]:
+        """See Masking."""
+        return nullcontext() if self.masking is None else self.masking.counting_once(namespace)
 
 
 def masks(*names: str, counts: bool = True) -> Callable[[Method], Method]:

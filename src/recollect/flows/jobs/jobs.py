@@ -125,15 +125,12 @@ class Jobs(MasksSecrets):
                 await asyncio.wait((working, telling), return_when=asyncio.FIRST_COMPLETED)
                 return ("done", working.result()) if working.done() else ("stopped", telling.result())
         except RecollectError as problem:
-            return "failed", {"failure": await self._masked(job.namespace, str(problem))}
+            # It may quote a file.
+            return "failed", {"failure": await self.cleaned(job.namespace, str(problem))}
         # A task that nobody awaits would fail unnoticed, and its job seem to run.
         except Exception:  # noqa: BLE001
             _log.exception("A job failed unexpectedly", extra={"namespace": job.namespace})
             return "failed", {"failure": UNEXPECTED}
-
-    async def _masked(self, namespace: str, failure: str) -> str:
-        """What is told of a failure, which may quote a file."""
-        return failure if self.masking is None else await self.masking.of(namespace, failure)
 
     async def _as_starter(self, job: _Running, work: Work) -> dict[str, Any]:
         with origin.resumed(job.starter):

@@ -152,7 +152,7 @@ class LongWork(MasksSecrets):
             if upload.user_id is not None:
                 checks.identifier(upload.user_id, "user")
             about = {"file": upload.path.name, "origin": upload.origin, "dry_run": upload.dry_run}
-            about = await self._masked(namespace, about)
+            about = await self.cleaned(namespace, about)
             job_id = await self._jobs.start(namespace, IMPORT, about, partial(self._import, namespace, upload))
             started = True
         finally:
@@ -165,10 +165,6 @@ class LongWork(MasksSecrets):
         origin.require(role_for(await self._jobs.job(namespace, job_id)))
         await self._jobs.stop(namespace, job_id)
 
-    async def _masked(self, namespace: str, told: dict[str, Any]) -> dict[str, Any]:
-        """What is told of an import, which quotes names from the file."""
-        return told if self.masking is None else await self.masking.of(namespace, told)
-
     async def _import(self, namespace: str, upload: Upload, progress: Progress) -> dict[str, Any]:
         try:
             found = upload.origin or await tasks.in_thread(recognised, upload.path, None) or EXPORT
@@ -177,7 +173,8 @@ class LongWork(MasksSecrets):
             if origin.current().spender is not None and not upload.dry_run:
                 await self._require_room(namespace, upload, found)
             report = await self._imported(namespace, upload, found, progress)
-            return await self._masked(namespace, report.document(MAX_KEPT)) | {"origin": found}
+            # It quotes names from the file.
+            return await self.cleaned(namespace, report.document(MAX_KEPT)) | {"origin": found}
         finally:
             upload.discard()
 

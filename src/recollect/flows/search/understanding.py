@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from recollect import tasks
+from recollect import origin, tasks
 from recollect.flows.indexing.namespace_models import NamespaceModels, SemanticQuery
 from recollect.flows.search.ranking import QuestionTraits
 from recollect.language import dates, names, questions, words
@@ -59,7 +59,10 @@ class Understanding:
 
 
 class Queries:
-    """The vectors of one question. Namespaces with the same model and reading share one."""
+    """The vectors of one question. Namespaces with the same model and reading share one.
+
+    The caller's own namespace pays for them, also where the caller only reads another one.
+    """
 
     def __init__(self, models: NamespaceModels, stack: AsyncExitStack) -> None:
         self._models = models
@@ -70,7 +73,8 @@ class Queries:
         """Embed the question in the background, until the stack is closed."""
         asks = reading.opening.model, reading.plain
         if asks not in self._begun:
-            embedding = tasks.beside(self._models.question_for(namespace, *asks))
+            reach = origin.current().reach
+            embedding = tasks.beside(self._models.question_for(reach.own if reach else namespace, *asks))
             (self._begun[asks],) = await self._stack.enter_async_context(embedding)
         return self._begun[asks]
 

@@ -56,19 +56,19 @@ class Adopting(MasksSecrets):
         An entity becomes a node with its observations as a property, by which recall finds it.
         """
         report = Report(checks.namespace(namespace))
-        for line in read(file):
-            try:
-                if isinstance(line, BadLine):
-                    raise Invalid(line.reason)
-                if self.masking is not None:
-                    line = replace(line, fields=await self.masking.of(namespace, line.fields))
-                kind, new = await self._take_over(namespace, line)
-            except (Invalid, Conflict) as problem:
-                report.refuse(line.place, problem)
-            else:
-                (report.added if new else report.known)[kind] += 1
-            if progress is not None:
-                progress(line.size)
+        async with self.counting_once(namespace):
+            for line in read(file):
+                try:
+                    if isinstance(line, BadLine):
+                        raise Invalid(line.reason)
+                    line = replace(line, fields=await self.cleaned(namespace, line.fields))
+                    kind, new = await self._take_over(namespace, line)
+                except (Invalid, Conflict) as problem:
+                    report.refuse(line.place, problem)
+                else:
+                    (report.added if new else report.known)[kind] += 1
+                if progress is not None:
+                    progress(line.size)
         self._written(namespace)
         return report
 
@@ -79,17 +79,20 @@ class Adopting(MasksSecrets):
         report = Report(checks.namespace(namespace))
         content = file.read()
         batch: list[Mem0Memory] = []
-        for entry in parse_mem0(content, user_id, datetime.now(UTC)):
-            if isinstance(entry, Mem0Memory):
-                if self.masking is not None:
-                    entry = replace(entry, fields=dict(await self.masking.record(namespace, MEMORY_KIND, entry.fields)))
-                batch.append(entry)
-            else:
-                report.refuse(entry.place, entry.reason)
-            if len(batch) == BATCH_MEMORIES:
-                await self._add_memories(namespace, batch, report)
-                batch = []
-        await self._add_memories(namespace, batch, report)
+        async with self.counting_once(namespace):
+            for entry in parse_mem0(content, user_id, datetime.now(UTC)):
+                if isinstance(entry, Mem0Memory):
+                    if self.masking is not None:
+                        entry = replace(
+                            entry, fields=dict(await self.masking.record(namespace, MEMORY_KIND, entry.fields))
+                        )
+                    batch.append(entry)
+                else:
+                    report.refuse(entry.place, entry.reason)
+                if len(batch) == BATCH_MEMORIES:
+                    await self._add_memories(namespace, batch, report)
+                    batch = []
+            await self._add_memories(namespace, batch, report)
         if progress is not None:
             progress(len(content))
         self._written(namespace)

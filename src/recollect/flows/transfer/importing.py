@@ -141,13 +141,14 @@ class Importing(MasksSecrets):
         namespace = checks.namespace(namespace or named)
         run = _Run(namespace, await columns(self._database, [kind.record.table for kind in registry.KINDS]))
         batches = _batches(_records(lines, run))
-        # In a thread, since a server may have others to answer while lines are parsed.
-        while (found := await tasks.in_thread(next, batches, None)) is not None:
-            kind, batch = found
-            if admitted := [await self._masked(namespace, kind, line) for line in run.admitted(kind, batch)]:
-                await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
-            if progress is not None:
-                progress(sum(line.size for line in batch))
+        async with self.counting_once(namespace):
+            # In a thread, since a server may have others to answer while lines are parsed.
+            while (found := await tasks.in_thread(next, batches, None)) is not None:
+                kind, batch = found
+                if admitted := [await self._masked(namespace, kind, line) for line in run.admitted(kind, batch)]:
+                    await each_alone_if_not_together(admitted, partial(self._store, run, kind), run.refuse)
+                if progress is not None:
+                    progress(sum(line.size for line in batch))
         self._written(namespace)
         return run.report
 

@@ -73,7 +73,8 @@ class ForeignFiles(MasksSecrets):
                 raise Invalid(f"{path} has nothing to import: expected {FORMATS[origin].about}")
             pieces = FORMATS[origin].read(source, user_id or ANONYMOUS, run.progress, user_id)
             try:
-                await run.take(pieces)
+                async with self.counting_once(namespace):
+                    await run.take(pieces)
             except Broken as problem:
                 report.refuse(source.name, f"{problem}. What comes before was taken, and nothing behind it was read.")
         self._written(namespace)
