@@ -97,24 +97,7 @@ class Engine:
         self.llm = None if settings.llm is None else self.providers.llm(settings.llm)
         self.embedders = Embedders(models, self.providers, settings.embedding_model)
         self._build_spine()
-        keys, changes = capabilities.keys, capabilities.changes
-        self.access = Access(
-            database, keys, capabilities.key_grants, capabilities.connections, capabilities.quota_use, changes
-        )
-        self.grants = Grants(database, capabilities.key_grants, capabilities.keys, self.access, capabilities.search)
-        self.audit = Audit(database, capabilities.audit, settings.audit)
-        self.audit_trail = AuditTrail(database, capabilities.audit)
-        clients = Clients(database, capabilities.clients)
-        self.connections = Connections(
-            database, self.access, clients, capabilities.connections, self.audit, settings.public_url
-        )
-        self.quotas = Quotas(
-            database,
-            capabilities.quota_use,
-            capabilities.keys,
-            (settings.key_quota, settings.user_quota),
-            changed=self.access.clear_cache,
-        )
+        self._build_access()
         self.status = Status(
             database,
             capabilities,
@@ -142,6 +125,32 @@ class Engine:
         if settings.indexer:
             self.indexer.start()
             self.maintenance.start(self.embeddings.sweep, self.sweep_expired)
+
+    def _build_access(self) -> None:
+        """Who may use a memory, how much, and who did."""
+        database, settings, capabilities = self.database, self.settings, self.capabilities
+        self.access = Access(
+            database,
+            capabilities.keys,
+            capabilities.key_grants,
+            capabilities.connections,
+            capabilities.quota_use,
+            capabilities.changes,
+        )
+        self.grants = Grants(database, capabilities.key_grants, capabilities.keys, self.access, capabilities.search)
+        self.audit = Audit(database, capabilities.audit, settings.audit)
+        self.audit_trail = AuditTrail(database, capabilities.audit)
+        clients = Clients(database, capabilities.clients)
+        self.connections = Connections(
+            database, self.access, clients, capabilities.connections, self.audit, settings.public_url
+        )
+        self.quotas = Quotas(
+            database,
+            capabilities.quota_use,
+            capabilities.keys,
+            (settings.key_quota, settings.user_quota),
+            changed=self.access.clear_cache,
+        )
 
     def _build_transfer(self) -> None:
         """How a memory gets out of here whole, and in from elsewhere, and long work of both kinds."""

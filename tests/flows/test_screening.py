@@ -164,6 +164,9 @@ async def test_whatever_it_is_stored_as_an_order_is_held_imported_as_held_releas
 
     for name in await held(guarded, namespace):
         await guarded.review.release(namespace, name)
+        events = (await guarded.lineage.of(namespace, name)).events
+        (released,) = [event for event in events if event.event == "released"]
+        assert released.despite, name
     assert {each.split()[0] for each in await recalled(guarded, namespace)} == set(registry.recalled())
     for each in (await guarded.review.page(namespace, "released", limit=200)).items:
         await guarded.review.forget(namespace, each.name)

@@ -19,7 +19,7 @@ STATES: Mapping[State, str] = {
     "gone": "gone",
 }
 # What is superseded by a newer memory is not superseded by whoever stored that.
-HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force"}
+HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force", "released": "released from review"}
 REASONS = {
     "key": "it has the same key, and a newer memory of a key replaces the older one",
     "request": "the new memory was stored with the request to replace it",
@@ -81,6 +81,7 @@ class LineageEvent(_Shown):
     model: str | None = Field(description="The language model that condensed it, or decided to replace it")
     said: str | None = Field(description="The text that the language model condensed")
     saw: list[LineageMention] = Field(description="The memories that the language model was shown")
+    despite: list[str] = Field(description="Of a release: why the item had been held for review")
 
 
 class LineageReplaced(_Shown):

@@ -14,6 +14,7 @@ from recollect.flows.kinds.kind import MAX_SHOWN_CHARACTERS, as_uuid
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.kinds.target import Target
 from recollect.flows.named_items import NamedItem, NamedItems, one_item
+from recollect.memory.changes import RELEASED
 from recollect.memory.memories import HistoryEntry, StoredMemory
 from recollect.memory.traces import By, Trace, Version
 from recollect.storage.database import Database, Statements
@@ -26,7 +27,7 @@ MAX_SOURCES = 200
 MAX_DEPTH = 5
 
 State = Literal["in_force", "superseded", "deleted", "expired", "forgotten", "gone"]
-What = Literal["stored", "changed", "superseded", "undone", "deleted", "expired", "imported", "forgotten"]
+What = Literal["stored", "changed", "superseded", "undone", "deleted", "expired", "imported", "forgotten", "released"]
 
 _EVENTS: Mapping[str, What] = {
     "create": "stored",
@@ -83,6 +84,8 @@ class Event:
     """What a language model condensed."""
     saw: tuple[Mention, ...] = ()
     """The memories that the language model was shown."""
+    despite: tuple[str, ...] = ()
+    """Why it was held for review, if it was released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,17 +220,23 @@ class Lineage:
         if item is not None and item.message is not None:
             place = (item.message.session_id, item.message.position)
             traces = [*(await self._capabilities.traces.turns(db, [place]))[0], *traces]
+            # The feed, which lists turns, does not tell that one message was released.
+            noted = (await self._capabilities.held.find(db, kind, [target.id])).get(target.id)
+            if noted is not None and noted.decided_at is not None:
+                traces.append(Trace(noted.decided_at, "update", noted.decided_by, None, {RELEASED: noted.reasons}))
         return [_event(trace) for trace in traces]
 
     async def _memory_events(self, db: Statements, memory_id: UUID, traces: Sequence[Trace], most: int) -> list[Event]:
-        """From its history, which has more than the feed; only imports and forgetting are in the feed alone."""
+        """From its history, which has more than the feed; imports, releases and forgetting are in the feed alone."""
         history = (await self._capabilities.memories.history(db, memory_id))[-MAX_EVENTS:]
         details = [entry.detail or {} for entry in history]
         named = {name for detail in details for name in detail.get("saw", ())}
         named |= {detail["superseded_by"] for detail in details if "superseded_by" in detail}
         mentions = await self._mentions(db, named)
         told = [_history_event(entry, mentions, most) for entry in history]
-        others = [_event(trace) for trace in traces if trace.event in ("import", "forget")]
+        others = [
+            _event(trace) for trace in traces if trace.event in ("import", "forget") or RELEASED in (trace.detail or {})
+        ]
         return sorted([*told, *others], key=lambda event: event.at)
 
     async def _judged(self, db: Statements, item: NamedItem) -> tuple[Trust | None, tuple[str, ...]]:
@@ -332,7 +341,9 @@ def _state(item: NamedItem | None, events: Sequence[Event]) -> State:
 def _event(trace: Trace) -> Event:
     stale = (trace.detail or {}).get("stale_id")
     by = None if stale is None else Mention(f"stale:{stale}", "in_force")
-    return Event(trace.at, _EVENTS[trace.event], trace.author, trace.door, by=by)
+    despite = (trace.detail or {}).get(RELEASED)
+    event = _EVENTS[trace.event] if despite is None else "released"
+    return Event(trace.at, event, trace.author, trace.door, by=by, despite=tuple(despite or ()))
 
 
 def _history_event(entry: HistoryEntry, mentions: Mapping[str, Mention], most: int) -> Event:

@@ -29,6 +29,10 @@ class _Sql(Queries, file="changes.sql"):
     erase_turn: Query
 
 
+RELEASED = "released_despite"
+"""In the detail of an update: a person released the item from review, and this is why it had been held."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """Something to be recorded. A turn of messages is one change, of its session; see `turn`."""

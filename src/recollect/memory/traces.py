@@ -47,7 +47,7 @@ class Trace(NamedTuple):
     at: datetime
     event: str
     author: str | None
-    door: str
+    door: str | None
     detail: dict[str, Any] | None = None
 
 
@@ -55,7 +55,7 @@ class By(NamedTuple):
     """Who stored something, and through which door."""
 
     author: str | None
-    door: str
+    door: str | None
 
 
 class Traces:

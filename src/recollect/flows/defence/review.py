@@ -14,7 +14,7 @@ from recollect.flows.kinds import registry
 from recollect.flows.kinds.kind import SessionOwners
 from recollect.flows.kinds.target import Target
 from recollect.flows.named_items import NamedItems
-from recollect.memory.changes import Change
+from recollect.memory.changes import RELEASED, Change
 from recollect.memory.index.held import HeldItem, HeldPlace, State
 from recollect.memory.index.passages import Source
 from recollect.storage.database import Database, Transaction
@@ -96,7 +96,7 @@ class Review:
             await self._capabilities.held.release(tx, held.kind, held.item_id, origin.current().author)
             told = registry.named()[held.kind].feed
             if told is not None and held.kind != "message":
-                change = Change("update", told.name, held.item_id, {"released": True})
+                change = Change("update", told.name, held.item_id, {RELEASED: held.reasons})
                 await self._capabilities.changes.record(tx, [change])
         self._passage_writer.changed(namespace)
         return held._replace(state="released")

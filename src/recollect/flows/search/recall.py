@@ -166,7 +166,7 @@ class Recall:
     ) -> list[Inspection]:
         """Ask the caller's namespace, or those that the caller names.
 
-        One in which nothing is stored is an error, because it is probably misspelt.
+        One in which nothing is stored is an error, because it is probably misspelt, unless somebody has granted it.
         """
         if namespaces is None:
             return await self._in_each([own], question, [scope], wanted)
@@ -174,7 +174,7 @@ class Recall:
         checks.between(len(named), 1, MAX_NAMESPACES, "the number of namespaces")
         for each in named:
             origin.require("read", each)
-            if each != own:
+            if each != own and origin.current().reach is None:
                 async with self._database.reading(each) as db:
                     if not await self._search.is_filled(db):
                         raise NotFound(f"Namespace {each} has nothing stored: check its name")

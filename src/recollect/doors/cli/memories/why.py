@@ -72,6 +72,8 @@ def _event(event: Event) -> Iterator[tuple[str, bool]]:
     if event.because is not None:
         model = f" ({one_line(event.model)})" if event.model else ""
         yield f"      because {REASONS.get(event.because, event.because)}{model}", False
+    if event.despite:
+        yield f"      it was held because {'; '.join(event.despite)}", False
     for seen in event.saw:
         yield f"      the model saw {_mention(seen)}", True
 
