@@ -354,7 +354,7 @@ class Remember(MasksSecrets):
         if details:
             await self._log.set_details(tx, details)
         sources = (
-            message_source(message, new, excerpts, destinations[message.session_id], item.by)
+            message_source(message, new, excerpts, destinations[message.session_id], item)
             for item, answer in zip(analysed, answers, strict=True)
             if isinstance(answer, list)
             for message, new, excerpts in zip(answer, item.turn.messages, item.excerpts, strict=True)

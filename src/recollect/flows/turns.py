@@ -91,7 +91,7 @@ def _found(message: NewMessage, stored: Mapping[UUID, Message]) -> Message | Non
 
 
 def message_source(
-    message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], at: Destination, by: Origin
+    message: Message, new: NewMessage, excerpts: tuple[Excerpt, ...], at: Destination, item: AnalysedTurn
 ) -> Source:
     """A stored message, as it is to be found again."""
     return Source(
@@ -107,5 +107,6 @@ def message_source(
         metadata=new.metadata,
         realm=at.realm,
         trust=new.trust,
-        by=by,
+        by=item.by,
+        is_unsuspicious=not item.is_suspect,
     )

@@ -83,7 +83,7 @@ class ScreenedPassages(Passages):
 
     async def screen(self, tx: Transaction, sources: Sequence[Source]) -> list[Source]:
         """Note suspicious items; returns those that may be shown."""
-        judged = [(source, await in_steps(judging(source))) for source in sources]
+        judged = [(source, [] if source.is_unsuspicious else await in_steps(judging(source))) for source in sources]
         suspect = [self._noted(source, found) for source, found in judged if found]
         released = await self._released(tx, suspect)
         noted = [item for item in suspect if (item.kind, item.item_id) not in released]
