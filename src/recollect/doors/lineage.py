@@ -17,6 +17,7 @@ STATES: Mapping[State, str] = {
     "expired": "expired: what it said is gone",
     "forgotten": "forgotten: nothing is left of it",
     "gone": "gone",
+    "held": "held for review",
 }
 # What is superseded by a newer memory is not superseded by whoever stored that.
 HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force", "released": "released from review"}
@@ -44,7 +45,7 @@ DOORS = {
     "library": "by a program that uses the library",
 }
 
-_TEXT = "What it says now, long texts cut; null if it is gone"
+_TEXT = "What it says now, long texts cut; null if it is gone or held for review"
 
 
 class _Shown(BaseModel):

@@ -140,7 +140,7 @@ class LongTermMemory(MemorySearch, MasksSecrets):
             **options.details(),
             sources=tuple(sources),
             detail=condensed.origin_of(text),
-            trust=stored_trust([trust.of_item(MEMORY, None, each) for each in (options.trust, of_sources)]),
+            trust=stored_trust([trust.of_item(MEMORY, None, options.trust), *([of_sources] if of_sources else [])]),
         )
         added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], additions)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
@@ -318,6 +318,13 @@ class LongTermMemory(MemorySearch, MasksSecrets):
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
+
+    async def bring_back(self, namespace: str, memory_id: str) -> None:
+        """Restore whatever a memory took the place of."""
+        async with self._database.reading(namespace) as db:
+            replaced = await self._memories.replaced_by(db, as_uuid(memory_id))
+        for memory in replaced:
+            await self.undo(namespace, str(memory.id))
 
     async def _retried(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
         """Write, and again after a conflict with another writer, or with a duplicate: that may have expired."""
