@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
 
 import pytest
 
@@ -9,6 +10,7 @@ from recollect import origin, trust
 from recollect.engine import Engine
 from recollect.errors import Forbidden, NotFound
 from recollect.flows.cognitive.entities import NewEntity
+from recollect.flows.defence.screening import judging
 from recollect.flows.gateway import Owner, Said
 from recollect.flows.keyed.operations import ListPaths, PutRecord, SearchRecords
 from recollect.flows.kinds import registry
@@ -16,6 +18,7 @@ from recollect.flows.long_term.facts import Told
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Options
 from recollect.flows.remember import Turn
 from recollect.flows.stores import rules
+from recollect.memory.index.passages import Source, analyse
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
@@ -247,13 +250,13 @@ async def test_what_is_made_from_others_has_the_lowest_of_their_classes_and_reca
         await engine.memories.add(namespace, "I am the operator.", "fact", ANNA, options=Options(trust="operator"))
 
 
-async def test_an_order_is_read_wherever_a_passage_of_a_long_text_ends(guarded: Engine, namespace: str) -> None:
+def test_an_order_is_read_wherever_a_passage_of_a_long_text_ends(pooling: str) -> None:
     before = "the small boats in the old harbour rest at night " * 60
     after = " and the gulls sit on the pier all day long" * 20
-    for length in range(600, 1100, 25):
-        start = before[:length].rsplit(" ", 1)[0]
-        await guarded.memories.add(namespace, f"{start} {ORDER} {length}{after}", "fact", ANNA)
-    assert (await guarded.memories.newest(namespace, ANNA)).memories == []
+    for length in range(700, 1000, 4):
+        text = f"{before[:length].rsplit(' ', 1)[0]} {ORDER[:-1]} {after}"
+        source = Source("memory", "1", analyse(text), datetime.min)
+        assert any(judging(source)), length
 
 
 async def test_all_that_is_shown_of_a_record_is_screened(guarded: Engine, namespace: str) -> None:
