@@ -37,6 +37,11 @@ _FORGED: Final = (
         "it tells the model to ignore its instructions",
     ),
     (
+        r"\b(?:ignore|disregard|forget) (?:everything|all(?: of (?:this|that|it))?)(?: that (?:is|was|came))?"
+        r" (?:above|before this|(?:you were|you have been) (?:told|taught)|said (?:above|before))\b",
+        "it tells the model to ignore its instructions",
+    ),
+    (
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)[^|\n]{0,20}\|>",
         "it contains a control token of a chat format",
     ),
@@ -66,6 +71,24 @@ _FORGED: Final = (
 
 # Fine for a user to say, but what a page, a tool or an import says to a model is not to be remembered.
 _FOREIGN: Final = (
+    (
+        r"\b(?:hide|conceal|withhold|keep) (?:this|it|that|these|them)(?: (?:a )?(?:secret|hidden|private))? from"
+        r" (?:the )?(?:user|human|operator|owner)s?\b",
+        "it asks to keep something from the user",
+    ),
+    (
+        r"</(?:recalled|curated|retrieved|relevant|untrusted|memory)[ _-]?(?:memory|memories|gateway|context|data"
+        r"|records?)\s{0,3}>",
+        "it closes or opens a block of the prompt",
+    ),
+    (
+        r"\b(?:from now on|henceforth),? (?:you )?(?:act|behave|pose|respond|operate) as (?:an? |the )",
+        "it assigns the model a new role",
+    ),
+    (
+        r"\byou are (?:now )?(?:an? |the )?(?:\w+ ){0,2}(?:admin(?:istrator)?|root|superuser)\b(?! (?:of|at|for|in)\b)",
+        "it claims rights for the model",
+    ),
     (
         rf"(?:^|[.!?;:>\]*-]\s?|\b(?:important|note|attention|reminder|urgent)\b:? ?)(?:new|updated|real|actual"
         rf"|hidden|secret|urgent|important) (?:system )?{_RULES} ?:",
