@@ -18,10 +18,12 @@ from recollect.flows.long_term.facts import Told
 from recollect.flows.long_term.memory_requests import Change, ChatLine, Options
 from recollect.flows.remember import Turn
 from recollect.flows.stores import rules
+from recollect.flows.stores.files import Edit
 from recollect.memory.index.passages import Source, analyse
 from recollect.memory.index.search import Scope
 from recollect.memory.log import NewMessage
 from recollect.memory.memories import MemoryScope
+from recollect.memory.store_files import VersionFilter
 from recollect.settings import Settings
 
 pytestmark = pytest.mark.parametrize("pooling", ["session"], indirect=True)
@@ -322,3 +324,19 @@ async def test_what_a_held_memory_replaced_comes_back_when_it_is_forgotten(guard
     (back,) = (await guarded.memories.newest(namespace, ANNA)).memories
     assert back.id == good.memory.id
     assert await held(guarded, namespace) == []
+
+
+async def test_versions_of_a_file_stay_held_when_it_says_something_else(guarded: Engine, namespace: str) -> None:
+    store = rules.shown(rules.STORE, (await guarded.stores.create(namespace, "notes")).id)
+    made = await guarded.files.create(namespace, store, "/ledger.md", ORDER)
+    file_id = rules.shown(rules.FILE, made.id)
+
+    async def contents() -> list[str | None]:
+        page = await guarded.files.versions(namespace, store, VersionFilter(), None, 10, with_content=True)
+        return [version.content for version in page.items]
+
+    assert await contents() == [None]
+    await guarded.files.change(namespace, store, file_id, Edit(content="The marzipan is sweet."))
+    assert await contents() == ["The marzipan is sweet.", None]
+    await guarded.files.delete(namespace, store, file_id)
+    assert await contents() == [None, "The marzipan is sweet.", None]
