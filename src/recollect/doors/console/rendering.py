@@ -61,17 +61,17 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     return HTMLResponse(_environment().get_template(template).render(**values), status, HEADERS)
 
 
-def part(template: str, **values: object) -> HTMLResponse:
-    """A piece of a page, for a script that puts it into one."""
-    return HTMLResponse(piece(template, **values), headers=HEADERS)
+def fragment(template: str, **values: object) -> HTMLResponse:
+    """A fragment of a page, for a script that puts it into one."""
+    return HTMLResponse(fragment_text(template, **values), headers=HEADERS)
 
 
-def piece(template: str, **values: object) -> str:
+def fragment_text(template: str, **values: object) -> str:
     """The same as text, for a script that is sent several."""
     return _environment().get_template(template).render(**values)
 
 
-def data(document: Any) -> Response:
+def json_response(document: Any) -> Response:
     """JSON for a script of ours."""
     return Response(json.dumps(document, ensure_ascii=False, default=str), media_type="application/json")
 

@@ -42,7 +42,7 @@ async def forget(visit: Visit) -> Response:
     except (Invalid, NotFound) as problem:
         status, _ = problems.status_and_title(problem)
         unknown = await unknown_user(visit, "user", "/console/forget") if status == 404 else None
-        return visit.page("forget.html", status, problem=problem, found=None, unknown=unknown, **typed(visit))
+        return visit.page("forget.html", status, problem=problem, found=None, unknown=unknown, **form_values(visit))
     if expected:
         is_item = all(target.kind not in (SESSION, USER) for target in targets)
         return visit.page(
@@ -54,19 +54,19 @@ async def forget(visit: Visit) -> Response:
             is_item=is_item,
             rows=ROWS,
         )
-    found = await matching(visit, visit.asked("q")) if visit.asked("q") else None
+    found = await matching_items(visit, visit.asked("q")) if visit.asked("q") else None
     is_empty = found is not None and not found.memories
     unknown = await unknown_user(visit, "of_user", "/console/forget") if is_empty else None
-    return visit.page("forget.html", problem=None, found=found, unknown=unknown, **typed(visit))
+    return visit.page("forget.html", problem=None, found=found, unknown=unknown, **form_values(visit))
 
 
-def typed(visit: Visit) -> dict[str, Any]:
+def form_values(visit: Visit) -> dict[str, Any]:
     """What stands in the forms."""
     names = ("user", "session", "name", "of_user", "all")
     return {"question": visit.asked("q"), **{name: visit.asked(name) for name in names}}
 
 
-async def matching(visit: Visit, question: str) -> Recalled:
+async def matching_items(visit: Visit, question: str) -> Recalled:
     """Items that have words of a text, to choose from; if all are wanted, also those that may mean the same."""
     asked = Asked(query=question, user_id=visit.asked("of_user") or None, top_k=FOUND, explain=True)
     found = Recalled.of(await asked.recall(visit.engine, visit.namespace))
