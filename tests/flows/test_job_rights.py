@@ -50,7 +50,7 @@ async def test_a_job_may_do_no_more_than_who_started_it(engine: Engine, namespac
     await say(engine, namespace, "The ferry leaves at nine.")
     with key(namespace, "write"):
         refused = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, erases))
-    assert (refused.state, "use a key with role admin" in refused.report["failure"]) == ("failed", True)
+    assert (refused.state, "needs a key with role admin" in refused.report["failure"]) == ("failed", True)
     with key(namespace, "admin"):
         outside = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, looks_elsewhere))
         done = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, erases))
@@ -117,7 +117,7 @@ async def test_only_an_admin_imports_an_export_which_may_say_anything(engine: En
     elsewhere = f"{namespace}-other"
     with key(elsewhere, "write"):
         named = uploaded("export.jsonl", b"")
-        with pytest.raises(Forbidden, match="use a key with role admin"):
+        with pytest.raises(Forbidden, match="needs a key with role admin"):
             await engine.long_work.import_file(elsewhere, Upload(named, "recollect"))
         upload = Upload(uploaded("export.jsonl", "\n".join(forged).encode()))
         job = await ended(engine, elsewhere, await engine.long_work.import_file(elsewhere, upload))

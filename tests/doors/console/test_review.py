@@ -46,7 +46,7 @@ async def test_what_is_held_is_shown_to_an_admin_who_releases_it_or_sees_what_fo
         assert "Nothing has been removed yet." in await browser.text(html.unescape(link))
         assert (await browser.send(PAGE, f"{PAGE}/forget", item=second)).status_code == 404
         assert "Removed with" in (await browser.send(PAGE, "/console/forget", name=second)).text
-        assert "Nothing waits for a review." in await browser.text(PAGE)
+        assert "Nothing to review." in await browser.text(PAGE)
         assert "by <span" in await browser.text(f"{PAGE}?state=released")
         assert (await browser.send(PAGE, f"{PAGE}/release", "wrong", item=first)).status_code == 403
         found = await guarded.recall.recall(namespace, "the marzipan ledger")

@@ -56,7 +56,9 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     """A whole page."""
     state = request.scope.get("state", {})
     caller = {"namespace": state.get("namespace"), "author": state.get("author"), "role": origin.current().role}
-    may = {"may_change": origin.may("write"), "may_erase": origin.may("admin")}
+    may_erase = origin.may("admin")
+    may_review = may_erase and origin.current().limits is None
+    may = {"may_change": origin.may("write"), "may_erase": may_erase, "may_review": may_review}
     values = {"csrf": "", "path": request.url.path, **caller, **may, **values}
     return HTMLResponse(_environment().get_template(template).render(**values), status, HEADERS)
 
