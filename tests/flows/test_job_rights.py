@@ -117,7 +117,7 @@ async def test_only_an_admin_imports_an_export_which_may_say_anything(engine: En
     elsewhere = f"{namespace}-other"
     with key(elsewhere, "write"):
         named = uploaded("export.jsonl", b"")
-        with pytest.raises(Forbidden, match="needs a key with role admin"):
+        with pytest.raises(Forbidden, match="use a key with role admin"):
             await engine.long_work.import_file(elsewhere, Upload(named, "recollect"))
         upload = Upload(uploaded("export.jsonl", "\n".join(forged).encode()))
         job = await ended(engine, elsewhere, await engine.long_work.import_file(elsewhere, upload))

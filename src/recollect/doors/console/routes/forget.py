@@ -96,7 +96,9 @@ async def confirmed(visit: Visit) -> Response:
         raise Invalid("Choose what to forget")
     forgotten = await visit.engine.forget.several(visit.namespace, targets, twins=twins)
     status = 200 if forgotten.problem is None else problems.status_and_title(forgotten.problem)[0]
-    return visit.page("forget_receipt.html", status, it=forgotten, rows=ROWS, back=visit.given("back"), at=datetime.now(UTC))
+    return visit.page(
+        "forget_receipt.html", status, it=forgotten, rows=ROWS, back=visit.given("back"), at=datetime.now(UTC)
+    )
 
 
 ROUTES = [get("/console/forget", forget), post("/console/forget", confirmed)]

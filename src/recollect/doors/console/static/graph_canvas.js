@@ -391,7 +391,7 @@ class GraphCanvas {
     const most = this.camera.zoom < 0.25 ? 25 : model.layout.still ? GraphCanvas.MOST_TEXTS : 50;
     pen.font = "12px system-ui, sans-serif";
     let written = 0;
-    for (const node of [this.hovered, this.chosen, this.start, ...model.busiest]) {
+    for (const node of new Set([this.hovered, this.chosen, this.start, ...model.busiest])) {
       if (written >= most) break;
       if (node === null || lefts[node] < 0 || tops[node] < 0 || lefts[node] > this.width || tops[node] > this.height) continue;
       const { told } = model.nodes[node], width = pen.measureText(told).width, x = lefts[node], y = tops[node];
