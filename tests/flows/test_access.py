@@ -136,7 +136,7 @@ async def test_only_an_admin_manages_keys(engine: Engine, namespace: str, role: 
             engine.access.revoke(namespace, key.id),
             engine.access.remove_user(namespace, "alice"),
         ):
-            with pytest.raises(Forbidden, match="use a key with role"):
+            with pytest.raises(Forbidden, match="needs a key with role"):
                 await refused
     assert [each.revoked_at for each in await engine.access.keys(namespace)] == [None]
 

@@ -20,7 +20,7 @@ STATES: Mapping[State, str] = {
     "held": "held for review",
 }
 # What is superseded by a newer memory is not superseded by whoever stored that.
-HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force", "released": "released from review"}
+HAPPENED = {"superseded": "replaced", "undone": "restored", "released": "released from review"}
 REASONS = {
     "key": "it has the same key, and a newer memory of a key replaces the older one",
     "request": "the new memory was stored with the request to replace it",
@@ -29,8 +29,8 @@ REASONS = {
 }
 DETAILS = {
     "expires_at": "expires",
-    "valid_from": "true from",
-    "valid_until": "true until",
+    "valid_from": "valid from",
+    "valid_until": "valid until",
     "key": "key",
     "category": "category",
     "metadata": "metadata",

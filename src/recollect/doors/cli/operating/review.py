@@ -26,7 +26,7 @@ def show(state: str | None, limit: int, as_json: bool) -> None:
         text = "it is gone" if each.text is None else f'"{shortened(each.text, MAX_SHOWN_CHARACTERS)}"'
         echo(Styled(f"    {text}", dim=True))
     if not page.items:
-        echo("Nothing waits for a review.")
+        echo("Nothing to review.")
     elif page.next is not None:
         echo("There are more: pass a larger --limit.")
 
