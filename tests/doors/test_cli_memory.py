@@ -85,7 +85,7 @@ async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engi
 
 
 def test_a_memory_without_anything_says_so_and_where_it_is(settings: Settings, namespace: str) -> None:
-    told = f"Nothing is stored in namespace {namespace} of {settings.data_dir} yet.\n"
+    told = f"Nothing to recall is stored in namespace {namespace} of {settings.data_dir} yet.\n"
     assert run("recall", "submarine").stdout == told
     assert run("recall", "submarine", "--namespace", namespace).stdout == told
     as_json = run("recall", "submarine", "--json")
@@ -220,3 +220,9 @@ def test_a_benchmark_recalls_only_what_was_said_until_then_and_scores_what_it_re
         ["1.000", "1.000", "1.000"],
         ["0.000", "0.000", "0.000"],
     ]
+
+
+def test_with_the_defence_off_screening_says_only_that(settings: Settings) -> None:
+    refused = run("review", "screen")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("recollect: Nothing is screened: set RECOLLECT_DEFENCE")

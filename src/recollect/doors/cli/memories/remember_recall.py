@@ -72,7 +72,7 @@ async def recall(
         is_empty = not found.memories and await engine.grants.has_nothing(own)
     empty = None
     if is_empty and set(given.get("namespaces", (own,))) == {own}:
-        empty = f"Nothing is stored in namespace {own} of {place(engine.settings)} yet."
+        empty = f"Nothing to recall is stored in namespace {own} of {place(engine.settings)} yet."
     if not as_json:
         _print_table(found, explain, empty, floored=min_relevance is not None)
         return

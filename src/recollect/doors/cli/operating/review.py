@@ -36,6 +36,7 @@ async def screen() -> None:
     """Screen everything, and tell what became of it."""
     async with opened_engine() as engine:
         namespace = engine.settings.namespace
+        engine.rescreening.require_on()
         report = await engine.status.report(namespace)
         rows = sum(size.rows for size in report.memory.values())
         with click.progressbar(length=rows, label="Screening", show_pos=True, file=sys.stderr) as bar:
