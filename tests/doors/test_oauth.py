@@ -631,7 +631,10 @@ async def test_on_loopback_a_client_may_come_back_at_another_port(http: httpx.As
     ("uris", "sentence"),
     [
         (None, "redirect_uris must be a list of 1 to 10 addresses"),
-        ([CALLBACK, "http://app.example.org/"], "redirect_uris[1] has the scheme http, which is allowed only on loopback"),
+        (
+            [CALLBACK, "http://app.example.org/"],
+            "redirect_uris[1] has the scheme http, which is allowed only on loopback",
+        ),
         (["javascript:alert(1)"], "redirect_uris[0] has the scheme javascript, which is not allowed"),
         ([f"{CALLBACK}#part"], "redirect_uris[0] must not have a fragment"),
         (["https://a:b@app.example.org/"], "redirect_uris[0] must not have a user name or a password"),

@@ -181,11 +181,17 @@ def _fault(uri: object) -> str | None:
         return "must not have a user name or a password"
     if _SYSTEM_SCHEME.fullmatch(parts.scheme):
         return f"has the scheme {parts.scheme}, which is not allowed: use https or the scheme of an application"
-    if parts.scheme not in ("http", "https"):
-        is_drive = len(parts.scheme) == 1
-        if is_drive or not ("." in parts.scheme or parts.netloc):
-            return "has no scheme of an application, as in app://callback or org.example.app:/callback"
-        return None
+    return _fault_of_web(parts) if parts.scheme in ("http", "https") else _fault_of_application(parts)
+
+
+def _fault_of_application(parts: SplitResult) -> str | None:
+    is_drive = len(parts.scheme) == 1
+    if is_drive or not ("." in parts.scheme or parts.netloc):
+        return "has no scheme of an application, as in app://callback or org.example.app:/callback"
+    return None
+
+
+def _fault_of_web(parts: SplitResult) -> str | None:
     if not _AUTHORITY.fullmatch(parts.netloc):
         return "has no valid host"
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:

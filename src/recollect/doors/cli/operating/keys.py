@@ -109,7 +109,7 @@ async def rotate(namespace: str | None, key_id: str, overlap: str) -> None:
 
 @command
 async def show(namespace: str | None) -> None:
-    """Print the keys without their secrets and who is connected; on standard error, which other namespaces have keys."""
+    """Print keys without their secrets, and connections; on standard error, which other namespaces have keys."""
     async with opened_engine() as engine:
         name = chosen_namespace(engine, namespace)
         elsewhere = await engine.access.keys_elsewhere(name, SHOWN + 1)
