@@ -12,6 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 
 from recollect.engine import Engine
+from recollect.errors import LimitReached
+from recollect.flows.accounts import clients
 from recollect.origin import Limits
 from recollect.settings import Settings
 from tests.oauth_clients import CALLBACK, VERIFIER, OAuthClient, form_of, query_of
@@ -623,6 +625,50 @@ async def test_on_loopback_a_client_may_come_back_at_another_port(http: httpx.As
     assert refusal(await client.exchanged(code)) == "invalid_grant"
     assert (await client.exchanged(code, redirect_uri=other)).status_code == 200
     assert (await client.asked(redirect_uri="http://127.0.0.1:3000/other")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("uris", "sentence"),
+    [
+        (None, "redirect_uris must be a list of 1 to 10 addresses"),
+        (
+            [CALLBACK, "http://app.example.org/"],
+            "redirect_uris[1] has the scheme http, which is allowed only on loopback",
+        ),
+        (["javascript:alert(1)"], "redirect_uris[0] has the scheme javascript, which is not allowed"),
+        ([f"{CALLBACK}#part"], "redirect_uris[0] must not have a fragment"),
+        (["https://a:b@app.example.org/"], "redirect_uris[0] must not have a user name or a password"),
+        (["https:///callback"], "redirect_uris[0] has no valid host"),
+        (["app:callback"], "redirect_uris[0] has no scheme of an application"),
+        (["https://app.example.org/a b"], "redirect_uris[0] is not an address"),
+        ([1], "redirect_uris[0] must be a string"),
+    ],
+)
+async def test_a_refused_redirect_says_which_and_why(http: httpx.AsyncClient, uris: Any, sentence: str) -> None:
+    answer = await http.post("/register", json={"redirect_uris": uris})
+    assert refusal(answer) == "invalid_redirect_uri"
+    assert sentence in answer.json()["error_description"]
+
+
+async def test_nobody_is_pushed_out_by_many_who_register(
+    http: httpx.AsyncClient, client: OAuthClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MAX_UNUSED", 1)
+    refused = await http.post("/register", json={"redirect_uris": [CALLBACK]})
+    assert (refused.status_code, refused.json()["error"]) == (429, "temporarily_unavailable")
+    assert "Too many clients have registered in the last hour" in refused.json()["error_description"]
+    assert (await client.asked()).status_code == 200
+
+
+async def test_addresses_of_one_ipv6_network_count_together(engine: Engine) -> None:
+    register, given = engine.connections.clients.register, {"redirect_uris": [CALLBACK]}
+    for number in range(clients.REGISTRATIONS_PER_MINUTE):
+        await register(given, f"2001:db8:1:2:{number:x}::1")
+    with pytest.raises(LimitReached):
+        await register(given, "2001:db8:1:2:ffff::1")
+    await register(given, "2001:db8:1:3::1")
+    await register(given, "198.51.100.7")
+    await register(given, "198.51.100.8")
 
 
 async def test_registrations_of_one_address_are_limited(http: httpx.AsyncClient) -> None:

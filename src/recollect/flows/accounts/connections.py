@@ -239,7 +239,10 @@ class Connections:
             ended = await self._connections.end(tx, connection_id)
         self._clear_cache()
         if not ended:
-            raise NotFound(f"Namespace {namespace} has no connection {connection_id}: see `recollect keys list`")
+            raise NotFound(
+                f"Namespace {namespace} has no connection {connection_id}: see `recollect keys list --namespace "
+                f"{namespace}`"
+            )
 
     async def _redeemable(self, client: Client, kind: TokenKind, secret: str, given: Mapping[str, str]) -> Token:
         """A code or refresh token of the client that can be exchanged now."""

@@ -256,11 +256,11 @@ class LongTermMemory(MemorySearch, MasksSecrets):
         """
         restored: list[UUID] = []
         async with self._database.transaction(namespace) as tx:
-            held = await self._memories.lock(tx, [wanted, *predecessors])
-            require_since(existing(held, wanted), if_since)
+            locked = await self._memories.lock(tx, [wanted, *predecessors])
+            require_since(existing(locked, wanted), if_since)
             await self._writer.remove(tx, [wanted], "delete")
             recorded = [changes.Change("delete", MEMORY, str(wanted))]
-            for memory in held.values():
+            for memory in locked.values():
                 if memory.superseded_by == wanted:
                     back, superseded = await self._writer.reinstate(tx, memory, predecessors[memory.id])
                     restored = [*(each for each in restored if each not in superseded), back.id]
@@ -304,11 +304,11 @@ class LongTermMemory(MemorySearch, MasksSecrets):
 
         async def write() -> StoredMemory:
             async with self._database.transaction(namespace) as tx:
-                held = existing(await self._memories.lock(tx, [memory.id]), memory.id)
-                require_since(held, if_since)
-                if held.superseded_by is None:
+                locked = existing(await self._memories.lock(tx, [memory.id]), memory.id)
+                require_since(locked, if_since)
+                if locked.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored, superseded = await self._writer.reinstate(tx, held, prepared)
+                restored, superseded = await self._writer.reinstate(tx, locked, prepared)
                 await self._record(tx, "update", restored, superseded, {"restored": True})
                 return restored
 
@@ -419,13 +419,15 @@ class LongTermMemory(MemorySearch, MasksSecrets):
 
         async def write() -> Added | None:
             async with self._database.transaction(namespace) as tx:
-                held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
-                if held is None or not in_force(held) or held.text != memory.text:
+                locked = (await self._memories.lock(tx, [memory.id])).get(memory.id)
+                if locked is None or not in_force(locked) or locked.text != memory.text:
                     return None
-                if additions.is_part_of(held):
-                    return Added(held, "existing")
-                merged = additions.merged_into(held)
-                changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=additions.replaced)
+                if additions.is_part_of(locked):
+                    return Added(locked, "existing")
+                merged = additions.merged_into(locked)
+                changed, superseded = await self._writer.change(
+                    tx, locked, merged, prepared, replaced=additions.replaced
+                )
                 await self._record(tx, "update", changed, superseded)
                 return Added(changed, "merged", tuple(superseded), prepared.degraded)
 

@@ -138,19 +138,19 @@ _FOREIGN: Final = (
         r"|security (?:checks?|controls?)|human review|asking (?:the user|for)|2fa|mfa)\b[^.\n]{0,60}"
         r"\b(?:is|are|needed|required|necessary|for|when|and|from|user|users|requests?|transfers?|payments?"
         r"|commands?|tools?)\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:approve|authori[sz]e|execute|transfer|pay|grant|delete|forward|export|share)\b[^.\n]{0,80}\bwithout"
         r"(?: (?:any|further|prior|additional|manual)){0,2} (?:asking|confirming"
         r"|(?:(?:the )?(?:user|human|operator|owner)(?:'s)? )?"
         r"(?:confirmation|approval|review|permission|consent|oversight))\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:never|do not|don't|no need to) ask (?:the )?(?:user|operator|human|owner|administrator)s?"
         r" (?:for|to|before|about|whether)\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:all|any|every)\b[^.\n]{0,30}\b(?:requests?|transfers?|payments?|actions?|commands?|transactions?"
