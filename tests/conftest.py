@@ -32,7 +32,10 @@ T = TypeVar("T")
 _HOME = "RECOLLECT_TEST_HOME"
 # The tests' databases are on this Citus cluster instead: CONTRIBUTING.md says what it needs.
 _CITUS = "RECOLLECT_TEST_CITUS_URL"
-_LONGEST = ("tests/linear/", "tests/programs/", "tests/durability/")
+_LONGEST = (
+    *("tests/linear/", "tests/programs/", "tests/durability/", "tests/doors/test_rest_fuzz.py"),
+    *(f"tests/doors/console/test_{name}.py" for name in ("every_page", "hostile_text", "isolation", "graph")),
+)
 
 
 class _Cleaner:

@@ -44,6 +44,7 @@ NOT_COUNTED = {
     "keyed_records.refresh": "it stores no text",
     "store_files.add": "the version of it counts",
     "store_files.change": "the version of it counts",
+    "store_files.hold_version": "it stores no text",
     "store_files.redact": "it removes",
     "stores.archive": "it stores no text",
 }

@@ -626,8 +626,8 @@ async def test_a_reader_gets_a_compacted_window_and_changes_none(engine: Engine,
             engine.windows.configure(namespace, "s", WindowConfig()),
             engine.windows.delete(namespace, "s"),
         ):
-            with pytest.raises(Forbidden, match="may only read"):
+            with pytest.raises(Forbidden, match="this key has role read"):
                 await refused
-    with acting("rest", "a writer", "write"), pytest.raises(Forbidden, match="not delete for good"):
+    with acting("rest", "a writer", "write"), pytest.raises(Forbidden, match="needs a key with role admin"):
         await engine.windows.delete(namespace, "s")
     assert len(await engine.windows.messages(namespace, "s")) > 1

@@ -128,8 +128,7 @@ class Source:
     """What readers are shown beside it, which no search finds; as JSON text."""
     by: Origin | None = None
     """Who stored it, if that is not the present caller."""
-    is_unsuspicious: bool = False
-    """Whether it was screened before the transaction, and nothing was found."""
+    is_unsuspicious: bool = False  # screened before the transaction
 
 
 class Said(Protocol):
