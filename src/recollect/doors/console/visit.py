@@ -14,7 +14,7 @@ from starlette.routing import Route
 from recollect import checks, origin
 from recollect.doors.console import cookies, problems, rendering, uploads
 from recollect.engine import Engine
-from recollect.errors import Invalid, RecollectError
+from recollect.errors import Conflict, Invalid, RecollectError
 from recollect.origin import Role
 
 Page = Callable[["Visit"], Awaitable[Response]]
@@ -22,6 +22,9 @@ Page = Callable[["Visit"], Awaitable[Response]]
 # Forms have a few short fields; only an import brings a file.
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 1024 * 1024
+
+# What scripts add to each address.
+OF_NAMESPACE = "of_namespace"
 
 
 class Visit:
@@ -87,6 +90,15 @@ class Visit:
             raise Invalid("Choose a file first")
         return value
 
+    def require_same_namespace(self) -> None:
+        """Refuse the script of a page of another namespace: since it was opened, somebody signed in or out."""
+        shown = self.request.query_params.get(OF_NAMESPACE)
+        if shown not in (None, self.namespace):
+            raise Conflict(
+                f"This page shows the namespace {shown}, but this browser now opens {self.namespace}, because somebody "
+                "signed in or out: reload the page"
+            )
+
     async def is_still_admitted(self) -> bool:
         """Whether who came in may still be here: nobody signed out, no key was revoked or made meanwhile."""
         token = cookies.token_in(self.request.headers)
@@ -125,7 +137,9 @@ def get(path: str, page: Page) -> Route:
     async def answer(request: Request) -> Response:
         request.scope["route"] = route  # for the log
         try:
-            return await page(Visit(request))
+            visit = Visit(request)
+            visit.require_same_namespace()
+            return await page(visit)
         except RecollectError as problem:
             return problems.failed(request, problem)
 

@@ -47,7 +47,7 @@ if (time) {
     }
     answer.setAttribute("aria-busy", "true");
     try {
-      const reply = await fetch(`${answer.dataset.address}?${query}`, { signal: own.signal });
+      const reply = await fetch(`${answer.dataset.address}?${ofThisNamespace(query)}`, { signal: own.signal });
       if (reloadsToSignIn(reply)) return;
       const parsed = new DOMParser().parseFromString(await reply.text(), "text/html");
       if (!reply.ok) {
