@@ -33,6 +33,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 
+# Where a visit begins. The overview is about everybody, which a key of one user or agent may not see.
+HOME, LIMITED_HOME = "/console", "/console/memories"
+
 # Characters that change how others look, or that nobody can see; a tab and a newline are harmless. Joiners stay between
 # letters of scripts that need them (Arabic, those of India, Burmese, Khmer, Mongolian) and within emoji; a variation
 # selector stays behind what has variants (symbols, emoji, Chinese characters, Burmese) and within a keycap.
@@ -57,7 +60,9 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     state = request.scope.get("state", {})
     caller = {"namespace": state.get("namespace"), "author": state.get("author"), "role": origin.current().role}
     may = {"may_change": origin.may("write"), "may_erase": origin.may("admin")}
-    values = {"csrf": "", "path": request.url.path, **caller, **may, **values}
+    is_limited = origin.current().limits is not None
+    home = LIMITED_HOME if is_limited else HOME
+    values = {"csrf": "", "path": request.url.path, "is_limited": is_limited, "home": home, **caller, **may, **values}
     return HTMLResponse(_environment().get_template(template).render(**values), status, HEADERS)
 
 

@@ -191,8 +191,9 @@ class Access:
         key_id = origin.current().key_id
         if key_id is None:
             return None
-        async with self._database.reading(namespace) as db:
-            return await self._keys.working(db, key_id)
+        with origin.own_work():  # whatever limits a key has, itself it may see
+            async with self._database.reading(namespace) as db:
+                return await self._keys.working(db, key_id)
 
     async def users(self, namespace: str, limit: int, after: str = "", prefix: str = "") -> list[Key]:
         """The last key of each user of the gateway, in the order of their ids, behind one of them."""

@@ -35,6 +35,7 @@ FIELDS = (
     *("text", "user", "agent", "session", "category", "key", "valid_from", "valid_until", "expires_at", "metadata"),
     *("pinned", "supersedes", "since"),
 )
+DONE = {"deleted": "The memory is deleted."}
 # A search ranks what is in force; these say which of all memories a list has.
 ONLY_OF_LISTS = {"key": "key", "pinned": "pinned", "state": "state", "expiring": "expiry"}
 
@@ -68,6 +69,7 @@ async def memories(visit: Visit) -> Response:
         "memories.html",
         422 if problem else 200,
         asked=asked,
+        done=DONE.get(visit.asked("done")),
         times=times,
         listing=listing,
         problem=problem,
