@@ -177,7 +177,7 @@ async def test_a_memory_that_changed_meanwhile_is_not_overwritten(
         ("edit", {"text": "Anna lives in Turin.", "category": "fact"}),
         ("pin", {"pinned": "yes"}),
         ("expiry", {"days": "3"}),
-        ("delete", {}),
+        ("delete", {"really": "yes"}),
     ):
         answer = await send(browser, memory, action, **fields)
         page = words(answer.text)
@@ -238,7 +238,11 @@ async def test_a_memory_is_replaced_brought_back_and_deleted(browser: Browser, e
     assert done(await send(browser, superseded, "undo")) == "undone"
     back = await engine.memories.get(namespace, str(rome.id))
     assert back.superseded_by is None
-    assert done(await send(browser, back, "delete", restore="yes")) == "deleted"
+    unsure = await send(browser, back, "delete")
+    assert (unsure.status_code, words(unsure.text).count("Nothing was changed")) == (422, 1)
+    assert "tick the box beside the button" in unsure.text
+    assert '<input type="checkbox" name="really" value="yes" required>' in await browser.text(address(back))
+    assert done(await send(browser, back, "delete", restore="yes", really="yes")) == "deleted"
     (milan,) = (await engine.memories.newest(namespace, ANNA)).memories
     assert milan.text == "Anna lives in Milan."
     page = words(await browser.text(address(rome)))
@@ -310,7 +314,7 @@ async def test_memories_of_another_namespace_are_not_there(browser: Browser, eng
     assert (await browser.open(f"/console/forget?name=memory:{memory.id}")).status_code == 404
     await add(engine, namespace, "Ben likes tea.", MemoryScope("ben"))
     known = {"id": str(memory.id), "since": memory.since.isoformat()}
-    answer = await browser.send("/console/memories", "/console/memory/delete", **known)
+    answer = await browser.send("/console/memories", "/console/memory/delete", really="yes", **known)
     assert answer.status_code == 404
     assert (await engine.memories.get(other, str(memory.id))).text == "Anna lives in Rome."
 
