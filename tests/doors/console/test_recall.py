@@ -402,3 +402,30 @@ async def test_times_at_the_edge_of_the_calendar_are_no_fault(engine: Engine, ed
             for name in names:
                 answer = await browser.open(f"{page}&{urlencode({name: edge})}")
                 assert answer.status_code in (200, 404, 422), f"{page} {name}: {answer.status_code}"
+
+
+async def test_a_question_that_no_address_has_room_for_is_not_cut_and_not_sent(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto("/console/recall")
+        field = page.get_by_label("Question", exact=True)
+        for long in ("word " * 7_200, "Ж" * 4_500):
+            await field.fill(long)
+            await page.get_by_role("button", name="Ask").click()
+            assert "too long for an address" in await field.evaluate("field => field.validationMessage")
+            assert await field.input_value() == long
+        await field.fill("Where is the key?")
+        await page.get_by_role("button", name="Ask").click()
+        await page.wait_for_url("**/console/recall?query=*")
+
+
+async def test_without_a_script_the_server_says_that_a_question_is_too_long(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    async with listening(engine) as url, browser.visit(url, javascript=False, complaints=["431"]) as page:
+        await page.goto("/console/recall")
+        await page.get_by_label("Question", exact=True).fill("Ж" * 6_500)
+        await page.get_by_role("button", name="Ask").click()
+        await page.get_by_text("go back and shorten it").wait_for()
+        assert await page.get_by_role("heading", name="Too long").is_visible()
