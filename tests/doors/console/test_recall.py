@@ -257,7 +257,7 @@ async def test_a_key_is_read_from_a_variable_and_what_mcp_lacks_is_told(
     page = await visitor.text(page_of(query=QUESTION, min_relevance="default", half_life_days=3, now="2026-01-01"))
     assert '-H "Authorization: Bearer $KEY"' in pasted(page, "curl")
     assert key.secret not in page
-    assert "does not take min_relevance, now, half_life_days" in page
+    assert "does not take the relevance floor “default” (it takes numbers), now, half_life_days" in page
     async with Client(RecollectServer(engine)) as mcp:
         result = await mcp.call_tool("recall", json.loads(pasted(page, "mcp"))["params"]["arguments"])
     assert not result.is_error
@@ -297,6 +297,8 @@ async def test_with_a_key_of_one_user_everybody_else_is_left_out(engine: Engine,
         await visitor.sign_in(key.secret)
         page = await visitor.text(page_of(query=QUESTION))
         assert [text for _, text in results(page)] == ["The spare key of Bob is at work."]
+        assert "user_id=&#39;bob&#39;" in page.partition('id="python-1"')[2].partition("</pre>")[0]
+        assert "to the key that you signed in with" in page
         assert (await visitor.open(page_of(query=QUESTION, user_id="ann"))).status_code == 403
         assert (await visitor.open("/console/watch")).status_code == 403
 
@@ -402,6 +404,19 @@ async def test_times_at_the_edge_of_the_calendar_are_no_fault(engine: Engine, ed
             for name in names:
                 answer = await browser.open(f"{page}&{urlencode({name: edge})}")
                 assert answer.status_code in (200, 404, 422), f"{page} {name}: {answer.status_code}"
+
+
+async def test_a_past_answer_says_what_is_missing_from_it(visitor: Browser) -> None:
+    sentence = "deleted, forgotten or has expired since is missing"
+    assert sentence in await visitor.text(page_of(query=QUESTION, as_of="2020-01-01"))
+    assert sentence not in await visitor.text(page_of(query=QUESTION))
+
+
+async def test_only_a_floor_that_is_no_number_is_left_out_of_the_mcp_call(visitor: Browser) -> None:
+    page = await visitor.text(page_of(query=QUESTION, min_relevance="0.3"))
+    assert ("&#34;min_relevance&#34;: 0.3" in page, "The MCP tool does not take" in page) == (True, False)
+    page = await visitor.text(page_of(query=QUESTION, min_relevance="default"))
+    assert "does not take the relevance floor “default” (it takes numbers)" in page
 
 
 async def test_a_question_that_no_address_has_room_for_is_not_cut_and_not_sent(
