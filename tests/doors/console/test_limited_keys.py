@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.engine import Engine
+from recollect.errors import NotFound
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.memory.log import NewMessage
@@ -94,6 +95,21 @@ async def test_of_an_agents_memory_it_says_nothing_of_what_other_agents_were_sho
         story = await engine.lineage.of_memory(namespace, str(old.id))
         assert (story.state, story.superseded_by and story.superseded_by.text) == ("superseded", "Anna lives in Turin.")
         assert (story.sources, story.superseded) == ((), ())
+
+
+async def test_a_session_of_others_is_as_unknown_as_one_that_there_is_not(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    said = (NewMessage("user", "The ferry is late."),)
+    await engine.remember.turn(namespace, Turn("bens", said, owner_if_new="ben"))
+    told = []
+    for session_id in ("bens", "nobodys"):
+        answer = await browser.open(f"/console/session?id={session_id}")
+        assert answer.status_code == 404
+        told.append(words(answer.text).replace(session_id, "X"))
+        with acting("rest", limits=Limits(user="anna")), pytest.raises(NotFound, match=f"Unknown session {session_id}"):
+            await engine.sessions.get(namespace, session_id)
+    assert told[0] == told[1]
 
 
 async def test_its_sessions_have_pages(browser: Browser, engine: Engine, namespace: str) -> None:

@@ -251,6 +251,22 @@ async def test_a_memory_is_replaced_brought_back_and_deleted(browser: Browser, e
     assert "Deleted in the console" in page
 
 
+async def test_a_memory_that_changed_meanwhile_is_replaced_once_the_change_was_seen(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "Anna lives in Rome.")
+    await engine.memories.update(namespace, str(memory.id), Change("Anna lives in Milan."))
+    typed = {"text": "Anna lives in Turin.", "user": "anna", "category": "fact", "supersedes": str(memory.id)}
+    form = "/console/memories"
+    refused = await browser.send(form, form, since=memory.since.isoformat(), **typed)
+    assert (refused.status_code, "look again, then decide" in refused.text) == (409, True)
+    assert "What it says now Anna lives in Milan." in words(refused.text)
+    assert "Anna lives in Turin." in refused.text, "what was typed is not lost"
+    since = re.search('name="since" value="([^"]*)"', refused.text)
+    assert since is not None
+    assert done(await browser.send(form, form, since=unescape(since[1]), **typed)) == "replaced"
+
+
 async def test_without_a_key_the_newer_memory_stays_in_force_after_an_undo(
     browser: Browser, engine: Engine, namespace: str
 ) -> None:

@@ -164,7 +164,12 @@ async def add(visit: Visit) -> Response:
         )
     except (Invalid, Conflict) as problem:
         status, _ = problems.status_and_title(problem)
-        return visit.page("new_memory.html", status, problem=problem, categories=CATEGORIES, typed=typed)
+        now = None
+        if isinstance(problem, Conflict) and typed["supersedes"]:
+            # Whoever sees what it says now may decide again.
+            now = await visit.engine.memories.get(visit.namespace, typed["supersedes"])
+            typed["since"] = now.since.isoformat()
+        return visit.page("new_memory.html", status, problem=problem, categories=CATEGORIES, typed=typed, now=now)
     done = "replaced" if added.what == "created" and added.superseded else added.what
     degraded = {"degraded": "1"} if added.degraded else {}
     return visit.go("/console/memory", id=str(added.memory.id), done=done, **degraded)

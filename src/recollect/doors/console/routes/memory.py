@@ -259,7 +259,7 @@ async def replace(visit: Visit) -> Response:
         "supersedes": str(stored.id),
         "since": stored.since.isoformat(),
     }
-    return visit.page("new_memory.html", problem=None, categories=CATEGORIES, typed=typed)
+    return visit.page("new_memory.html", problem=None, categories=CATEGORIES, typed=typed, now=None)
 
 
 ROUTES = [
