@@ -241,7 +241,7 @@ async def test_a_relation_of_a_node_to_itself_is_listed_and_deleted(
     node = f"/console/graph?node={edge.source_id}"
     for address in (node, f"{node}&relation=TRUSTS"):
         text = await visitor.text(address)
-        assert "TRUSTS</span> <span class=\"quiet\">weight 0.50" in text
+        assert 'TRUSTS</span> <span class="quiet">weight 0.50' in text
     assert '<option value="TRUSTS">' in await visitor.text(node)
     assert "To itself" not in await visitor.text(f"{node}&relation=KNOWS")
     fields = {"node": str(edge.source_id), "source": "Anna", "relation": "TRUSTS", "target": "Anna", "really": "yes"}

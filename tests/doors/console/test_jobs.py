@@ -115,6 +115,14 @@ async def test_a_file_that_cannot_be_imported_is_called_by_its_name(
         assert tempfile.gettempdir() not in page
 
 
+async def test_a_dry_run_is_one_however_a_script_says_yes(visitor: Visitor, engine: Engine, namespace: str) -> None:
+    content = notes(Mira="Mira works at the harbour.").read_bytes()
+    page = await shown(visitor, engine, namespace, await upload(visitor, "notes.zip", content, dry_run="on"))
+    assert "What would be imported" in page
+    refused = await upload(visitor, "notes.zip", content, dry_run="perhaps")
+    assert (refused.status_code, "dry_run must be yes or no" in refused.text) == (422, True)
+
+
 @pytest.mark.parametrize(("done", "advice"), [(5, "What was done stays done. Start it again"), (0, "Nothing was done")])
 async def test_work_that_may_succeed_later_is_to_be_started_again(
     visitor: Visitor, engine: Engine, namespace: str, done: int, advice: str

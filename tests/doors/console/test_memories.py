@@ -321,6 +321,20 @@ async def test_a_memory_of_a_hundred_kilobytes_has_a_small_page_with_its_changes
     )
 
 
+async def test_a_time_that_is_still_to_come_leads_back_to_the_page_of_now(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "Anna lives in Rome.")
+    answer = await browser.open(address(memory, as_of="2999-01-01T00:00:00"))
+    assert (answer.status_code, f'href="{address(memory)}">Show the page as it is now' in answer.text) == (422, True)
+
+
+async def test_a_text_that_is_too_long_is_told_what_to_do(browser: Browser, engine: Engine, namespace: str) -> None:
+    form = "/console/memories"
+    answer = await browser.send(form, form, text="x" * 1_100_000, user="anna", category="fact")
+    assert (answer.status_code, "split it into several memories" in answer.text) == (413, True)
+
+
 async def test_memories_of_another_namespace_are_not_there(browser: Browser, engine: Engine, namespace: str) -> None:
     other = f"{namespace}-other"
     memory = await add(engine, other, "Anna lives in Rome.")

@@ -136,9 +136,9 @@ async def test_what_is_wrong_stands_beside_the_form_which_stays_filled(visitor: 
         "since": ("<b>soon", "since must be a date and time"),
         "kinds": ("dreams", "kind must be one of"),
         "min_relevance": ("2", "min_relevance must be a number between 0 and 1"),
-        "top_k": ("1001", "top_k must be"),
+        "top_k": ("1001", "(top_k) must be"),
         "half_life_days": ("long", "half_life_days must be a number of days"),
-        "token_budget": ("0", "token_budget must be"),
+        "token_budget": ("0", "“Token budget” must be"),
         "include_pinned": ("1", "user_id, agent_id, or session_id"),
     }
     for name, (value, sentence) in wrong.items():
@@ -444,3 +444,19 @@ async def test_without_a_script_the_server_says_that_a_question_is_too_long(
         await page.get_by_role("button", name="Ask").click()
         await page.get_by_text("go back and shorten it").wait_for()
         assert await page.get_by_role("heading", name="Too long").is_visible()
+
+
+async def test_a_filter_by_another_name_is_refused_and_not_ignored(visitor: Browser) -> None:
+    for address in (
+        page_of(query=QUESTION, user="zzz"),
+        "/console/memories?user_id=zzz",
+        "/console/sessions?users=zzz",
+    ):
+        answer = await visitor.open(address)
+        assert (answer.status_code, "This page has no parameter user" in answer.text) == (422, True), address
+        assert "Did you mean user" in answer.text
+        assert "flowerpot" not in answer.text
+
+
+async def test_a_number_is_called_as_its_field(visitor: Browser) -> None:
+    assert "“At most” (top_k) must be a whole number" in (await visitor.open(page_of(query="key", top_k="x"))).text

@@ -61,6 +61,7 @@ async def memories(visit: Visit) -> Response:
     asked = {name: visit.asked(name) for name in FILTERS}
     listing, problem, times = Listing(()), None, dict[str, datetime | None].fromkeys(TIMES)
     try:
+        visit.require_known(*FILTERS, "cursor", "done")
         times = {name: time_of(asked[name], name) for name in TIMES}
         listing = await (found if asked["q"] else listed)(visit, asked)
     except Invalid as fault:
