@@ -107,7 +107,7 @@ where messages.namespace = :namespace and messages.id = given.id;
 
 -- first_between
 -- The first messages of a session, or of what is between two of them, with their payloads.
--- Limit found_in session_id.
+-- Limit session session_id.
 -- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
@@ -128,7 +128,7 @@ limit :limit;
 
 -- last_between
 -- The same from the end.
--- Limit found_in session_id.
+-- Limit session session_id.
 -- Audit message id
 select id, seq, session_id, position, role, speaker, content, metadata, created_at, payload
 from messages
@@ -149,8 +149,8 @@ limit :limit;
 
 -- in_session
 -- A message, if it is one of a session's.
--- Limit found_in session_id.
-select id, session_id from messages where namespace = :namespace and session_id = :session_id and id = :message_id;
+-- Limit session session_id.
+select id from messages where namespace = :namespace and session_id = :session_id and id = :message_id;
 
 -- place
 -- The position of a message in a session.

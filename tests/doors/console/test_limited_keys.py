@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator
-from uuid import uuid4
 
 import pytest
 
@@ -112,10 +111,6 @@ async def test_a_session_of_others_is_as_unknown_as_one_that_there_is_not(
             await engine.sessions.get(namespace, session_id)
         with acting("rest", limits=Limits(user="anna")), pytest.raises(NotFound, match=f"Unknown session {session_id}"):
             await engine.sessions.change(namespace, session_id, "mine", None)
-        with acting("rest", limits=Limits(user="anna")):
-            assert await engine.sessions.messages(namespace, session_id, 10) == []
-            with pytest.raises(NotFound, match="Unknown message"):
-                await engine.sessions.messages(namespace, session_id, 10, after=uuid4())
     assert told[0] == told[1]
 
 
