@@ -52,9 +52,15 @@ def optional_uuid(value: UUID | None, name: str) -> UUID | None:
     return value
 
 
+# Spelt nothing alike, and each is the name on some route.
+_SYNONYMS = {"text": "content", "content": "text"}
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """What to write instead of an unknown name: the nearest known one, or all of them."""
     names = list(known)
+    if (synonym := _SYNONYMS.get(name)) in names:
+        return f"Did you mean {synonym}?"
     near = difflib.get_close_matches(name, names, 1)
     if near:
         return f"Did you mean {near[0]}?"

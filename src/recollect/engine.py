@@ -322,7 +322,9 @@ class Engine:
         )
         self.forget = Forget(self.database, capabilities, removal, store, self.access, self.nomination, self.indexes)
         self.prune = Prune(self.database, capabilities, self._passage_writer)
-        self.review = Review(self.database, capabilities, self._named_items, self._passage_writer, self.forget)
+        self.review = Review(
+            self.database, capabilities, self._named_items, self._passage_writer, self.forget, self.memories
+        )
         self.rescreening = Rescreening(self.database, capabilities, self._passage_writer, settings.defence)
         self._build_for_frameworks(removal)
 

@@ -248,11 +248,9 @@ def require(role: Role, namespace: str | None = None) -> None:
 
 def refusal_of_key(role: Role, held: Role) -> str:
     """What is said to a key that lacks a role."""
-    if held == "read":
-        # Many a request that deletes begins with a lock, for which `write` would do.
-        needed = "write, or admin to delete for good" if role == "write" else role
-        return f"This key may only read: use a key with role {needed}"
-    return "This key may add and change, but not delete for good, manage keys or review: use a key with role admin"
+    # Many a request that deletes begins with a lock, for which `write` would do.
+    needed = "write, or admin to delete for good" if role == "write" else role
+    return f"This needs a key with role {needed}; this key has role {held}"
 
 
 def refusal_of_client(role: Role, key_role: Role) -> str:

@@ -257,7 +257,7 @@ async def test_a_refused_operation_lists_its_items_as_attempted(engine: Engine, 
     await engine.audit.record(namespace, "keys revoke", "refused", touched)
     listed = await in_thread(recollect, "audit", "list", env=os.environ | {"RECOLLECT_AUDIT": "off"})
     assert "attempted: delete key (1): k1" in listed.stdout
-    assert "This command is not recorded: RECOLLECT_AUDIT is off here." in listed.stderr
+    assert "Not recorded: RECOLLECT_AUDIT is off in this shell." in listed.stderr
     async with serving(engine) as http, another_browser(str(http.base_url)) as browser:
         assert "attempted: delete key k1" in words(await browser.text("/console/audit"))
 
@@ -269,6 +269,8 @@ async def test_the_command_line_lists_exports_verifies_and_prunes(
         done = recollect("audit", *arguments, env=dict(os.environ))
         return done.returncode, done.stdout + done.stderr
 
+    off = await in_thread(recollect, "audit", "verify", env=os.environ | {"RECOLLECT_AUDIT": "off"})
+    assert off.stdout == f"The audit log of namespace {namespace} is empty: nothing was ever recorded.\n"
     remembered = await in_thread(recollect, "remember", SAID, env=dict(os.environ))
     item = f"document:{remembered.stdout.strip()}"
     file, again = tmp_path / "audit.jsonl", tmp_path / "later.jsonl"
@@ -293,6 +295,28 @@ async def test_the_command_line_lists_exports_verifies_and_prunes(
     code, listed = await in_thread(run, "list", "--action", "audit prune", "--json")
     assert json.loads(listed)["lines"][-1]["touched"][0]["count"] == 7
     assert (await in_thread(run, "export", again))[0] == 0
+
+
+MISSPELT = [
+    ("door", "web", "door must be one of rest, gateway, mcp, console, cli, library, not 'web'"),
+    ("item", "foo", "item must be KIND or KIND:ID, and KIND must be one of audit, checkpoint, connection"),
+    ("item", "memories:1", "not 'memories'"),
+    ("item", ":1", "item must be KIND or KIND:ID"),
+]
+
+
+async def test_a_filter_that_no_line_can_match_is_refused(engine: Engine, namespace: str) -> None:
+    key = await engine.access.create_key(namespace, "kitchen")
+    async with serving(engine) as http:
+        http.headers["Authorization"] = f"Bearer {key.secret}"
+        for name, value, sentence in MISSPELT:
+            done = await in_thread(recollect, "audit", "list", f"--{name}", value)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert sentence in done.stderr
+            refused = await http.get("/audit", params={name: value})
+            assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True)
+        for item in ("memory", "key:1", "audit"):
+            assert (await http.get("/audit", params={"item": item, "door": "gateway"})).status_code == 200
 
 
 async def eventually(condition: Callable[[], Any]) -> None:

@@ -1,6 +1,7 @@
 """`recollect remember`, `recall` and `index`, run as a user runs them."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 
 from recollect.engine import Engine
 from recollect.flows.kinds import registry
+from recollect.flows.long_term.memory_requests import Options
+from recollect.flows.remember import Turn
+from recollect.memory.log import NewMessage
+from recollect.memory.memories import MemoryScope
 from recollect.settings import Settings
 from recollect.tasks import in_thread
 from tests.commands import recollect
@@ -79,8 +84,52 @@ async def test_a_backlog_is_told_and_worked_off(settings: Settings, engine: Engi
     assert found["memories"][0]["explanation"]["rank_by_meaning"] == 1
 
 
-def test_nothing_stored_is_nothing_found(settings: Settings) -> None:
-    assert run("recall", "submarine").stdout.startswith("Nothing found.")
+def test_a_memory_without_anything_says_so_and_where_it_is(settings: Settings, namespace: str) -> None:
+    told = f"Nothing to recall is stored in namespace {namespace} of {settings.data_dir} yet.\n"
+    assert run("recall", "submarine").stdout == told
+    assert run("recall", "submarine", "--namespace", namespace).stdout == told
+    as_json = run("recall", "submarine", "--json")
+    assert (json.loads(as_json.stdout)["memories"], as_json.stderr) == ([], told)
+    run("remember", "The fence is painted green.", "--user", "ann")
+    assert run("recall", "submarine", "--user", "bob").stdout == "Nothing found.\n"
+
+
+async def test_a_result_below_a_user_says_its_class_of_trust_and_explain_says_every_class(
+    settings: Settings, engine: Engine, namespace: str
+) -> None:
+    lines = (NewMessage("user", "The boat is green."), NewMessage("tool", "The boat is at sea.", speaker="radar"))
+    await engine.remember.turn(namespace, Turn("talk", lines, owner_if_new="ann"))
+    await engine.remember.text(namespace, "The boat was sold in May.")
+    leak = Options(trust="import")
+    await engine.memories.add(namespace, "The boat leaks.", "fact", MemoryScope(user_id="ann"), options=leak)
+
+    async def classes(*options: str) -> dict[str, str]:
+        shown = (await in_thread(run, "recall", "boat", *options)).stdout
+        heads = [line.split("  ") for line in shown.splitlines() if "%" in line]
+        return {head[-2] if "trust" in head[-1] else head[-1]: head[-1] for head in heads}
+
+    told = await classes()
+    assert sorted(last.partition(":")[0] for last in told.values()) == [
+        "document",
+        "message",
+        "trust import",
+        "trust tool",
+    ]
+    explained = await classes("--explain")
+    assert sorted(explained.values()) == ["trust document", "trust import", "trust tool", "trust user"]
+
+
+def test_what_was_masked_is_said_beside_the_answer(settings: Settings, tmp_path: Path) -> None:
+    masking = os.environ | {"RECOLLECT_MASKING": "true"}
+    stored = recollect("remember", "My card is 4111 1111 1111 1111.", env=masking)
+    assert len(stored.stdout.splitlines()) == 1
+    assert stored.stderr == "Masked: card number=1\n"
+    assert recollect("remember", "My boat is green.", env=masking).stderr == ""
+    note = tmp_path / "note.md"
+    note.write_text("Card 4111 1111 1111 1111, or 5555 5555 5555 4444.")
+    imported = recollect("import", "--from", "markdown", note, env=masking)
+    assert "1 imported" in imported.stdout
+    assert "Masked: card number=2\n" in imported.stderr
 
 
 def test_the_help_of_recall_names_every_kind(settings: Settings) -> None:
@@ -171,3 +220,9 @@ def test_a_benchmark_recalls_only_what_was_said_until_then_and_scores_what_it_re
         ["1.000", "1.000", "1.000"],
         ["0.000", "0.000", "0.000"],
     ]
+
+
+def test_with_the_defence_off_screening_says_only_that(settings: Settings) -> None:
+    refused = run("review", "screen")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("recollect: Nothing is screened: set RECOLLECT_DEFENCE")

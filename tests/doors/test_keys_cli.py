@@ -39,8 +39,7 @@ async def test_a_key_is_alone_on_standard_output_and_shown_only_once(engine: Eng
 
     listed = await in_thread(run, "keys", "list")
     assert listed.returncode == 0
-    assert listed.stdout.startswith(credential.key_id)
-    assert f"Keys of namespace {namespace}:" in listed.stderr
+    assert listed.stdout.startswith(f"Keys of namespace {namespace}:\n{credential.key_id}  ")
     assert "valid" in listed.stdout
     assert "a laptop" in listed.stdout
     assert secret.rpartition("_")[2] not in listed.stdout + listed.stderr
@@ -55,7 +54,7 @@ async def test_a_key_may_read_another_namespace_until_that_is_taken_back(engine:
         rf"Key {key.id} of namespace {namespace} may read namespace team until [-0-9]+ [:0-9]+ UTC\.\n", granted.stdout
     )
     assert re.search(r"\(also reads team until [-0-9]+ [:0-9]+ UTC\)", (await in_thread(run, "keys", "list")).stdout)
-    readers = (await in_thread(run, "keys", "list", "--namespace", "team")).stderr
+    readers = (await in_thread(run, "keys", "list", "--namespace", "team")).stdout
     assert f"Namespace team is also read by key {key.id} (a laptop) of namespace {namespace} until" in readers
     ended = await in_thread(run, "keys", "ungrant", key.id, "--read", "team")
     assert ended.stdout == f"Key {key.id} of namespace {namespace} may no longer read namespace team.\n"
@@ -69,13 +68,13 @@ async def test_connected_clients_are_listed_and_can_be_disconnected(engine: Engi
     key = await engine.access.create_key(namespace, "a laptop")
     await connect(engine, namespace, key.id, "Claude\x1b[2J")
     listed = await in_thread(run, "keys", "list")
-    assert len(listed.stdout.splitlines()) == 1
+    assert len(listed.stdout.splitlines()) == 3
     line = f"Connection 1f2e3d4c with key {key.id}: Claude"
-    assert re.search(rf"{line}.* \(claude\.ai\), write, since [-0-9]+ [:0-9]+\n", listed.stderr), listed.stderr
-    assert "\x1b" not in listed.stderr
+    assert re.search(rf"{line}.* \(claude\.ai\), write, since [-0-9]+ [:0-9]+\n", listed.stdout), listed.stdout
+    assert "\x1b" not in listed.stdout
     ended = await in_thread(run, "keys", "disconnect", "1f2e3d4c")
     assert ended.stdout == "Disconnected 1f2e3d4c.\n"
-    assert "Connection" not in (await in_thread(run, "keys", "list")).stderr
+    assert "Connection" not in (await in_thread(run, "keys", "list")).stdout
     again = await in_thread(run, "keys", "disconnect", "1f2e3d4c")
     assert (again.returncode, "has no connection 1f2e3d4c" in again.stderr) == (1, True)
 
@@ -92,7 +91,8 @@ async def test_a_key_has_a_role_and_an_end_and_can_be_rotated(engine: Engine, na
     new = await engine.access.credential(rotated.stdout.strip())
     assert new is not None
     assert (new.role, new.label) == ("read", "a laptop")
-    listed = (await in_thread(run, "keys", "list")).stdout.splitlines()
+    assert rotated.stderr.startswith(f"Key {new.key_id} of namespace {namespace} replaces key {old.key_id}.\n")
+    listed = (await in_thread(run, "keys", "list")).stdout.splitlines()[1:]
     assert [line.split()[0] for line in listed] == [old.key_id, new.key_id]
     assert all(re.search(r"valid +read +a laptop  \(.*expires \d{4}-\d\d-\d\d \d\d:\d\d\)$", line) for line in listed)
     limited = await in_thread(run, "keys", "create", "--user", "anna", "--agent", "coder")
@@ -128,9 +128,35 @@ def test_a_time_that_cannot_be_read_is_told_the_forms(settings: Settings) -> Non
     assert "a time from now looks like 12h, 30d or 2w" in run("keys", "create", "--expires", "1m").stderr
 
 
+async def test_a_rotated_key_can_end_at_once(engine: Engine, namespace: str) -> None:
+    old = await engine.access.create_key(namespace)
+    rotated = await in_thread(run, "keys", "rotate", old.id, "--overlap", "0")
+    assert rotated.returncode == 0, rotated.stderr
+    assert f"The old key {old.id} no longer works." in rotated.stderr
+    assert await engine.access.credential(old.secret) is None
+    assert await engine.access.credential(rotated.stdout.strip()) is not None
+    refused = await in_thread(run, "keys", "rotate", old.id, "--overlap", "30m")
+    assert "--overlap must be a number of seconds, or a number of hours, days or weeks" in refused.stderr
+
+
+async def test_the_last_key_is_revoked_only_if_that_is_meant(engine: Engine, namespace: str) -> None:
+    first, last = [await engine.access.create_key(namespace) for _ in range(2)]
+    assert (await in_thread(run, "keys", "revoke", first.id)).returncode == 0
+    refused = await in_thread(run, "keys", "revoke", last.id)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"{last.id} is the last key of namespace {namespace}." in refused.stderr
+    assert "Use --yes to revoke the last key." in refused.stderr
+    assert await engine.access.credential(last.secret) is not None
+    revoked = await in_thread(run, "keys", "revoke", last.id, "--yes")
+    assert "That was the last key" in revoked.stderr
+    again = await in_thread(run, "keys", "revoke", last.id)
+    assert "has no active key" in again.stderr
+    assert "is the last key" not in again.stderr
+
+
 async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(engine: Engine, namespace: str) -> None:
     key = await engine.access.create_key(namespace)
-    revoked = await in_thread(run, "keys", "revoke", key.id)
+    revoked = await in_thread(run, "keys", "revoke", key.id, "--yes")
     assert revoked.returncode == 0
     assert revoked.stdout == f"Revoked {key.id}.\n"
     assert await engine.access.credential(key.secret) is None
@@ -144,7 +170,7 @@ def test_an_unknown_key_cannot_be_revoked(settings: Settings) -> None:
     result = run("keys", "revoke", "ffffffff")
     assert result.returncode == 1
     assert "has no active key ffffffff" in result.stderr
-    assert "recollect keys list" in result.stderr
+    assert "recollect keys list --namespace" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -160,7 +186,7 @@ async def test_the_namespace_option_says_whose_keys_are_meant(engine: Engine, na
     assert f"{other} (1)" in own.stderr or " and more. " in own.stderr  # of a database with many namespaces
     assert credential.key_id in (await in_thread(run, "keys", "list", "--namespace", other)).stdout
     assert (await in_thread(run, "keys", "revoke", credential.key_id)).returncode == 1
-    assert (await in_thread(run, "keys", "revoke", credential.key_id, "--namespace", other)).returncode == 0
+    assert (await in_thread(run, "keys", "revoke", credential.key_id, "--yes", "--namespace", other)).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 500, "a'b"])
@@ -213,4 +239,5 @@ async def test_a_key_has_a_quota_which_is_listed_with_its_use_and_changed(engine
     for number in ("0", "-1", "many", "9" * 30):
         refused = await in_thread(run, "keys", "create", "--rows-per-day", number)
         assert refused.returncode == 2
-        assert "--rows-per-day must be" in refused.stderr
+        assert "--rows-per-day must be a whole number of at least 1" in refused.stderr
+        assert "`unlimited` for no limit" in refused.stderr

@@ -124,9 +124,9 @@ async def test_why_tells_a_story_that_one_can_read(engine: Engine, namespace: st
     for part in (
         "stored by the night shift over REST",
         '      it said: "Ann lives in Paris."\n      now:     "Ann lives in Paris, France."',
-        "taken out of force by the night shift over REST\n"
+        "replaced by the night shift over REST\n"
         f'      in its place: "Ann lives in Rome." (memory:{rome})\n      because it has the same key',
-        "brought back into force on the command line",
+        "restored on the command line",
         f"      expires: none -> {ends:%Y-%m-%d %H:%M:%S} UTC",
         "What it superseded:",
         ' UTC, Ann, stored by the night shift over REST\n      "I moved."\n',

@@ -12,6 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 
 from recollect.engine import Engine
+from recollect.errors import LimitReached
+from recollect.flows.accounts import clients
 from recollect.origin import Limits
 from recollect.settings import Settings
 from tests.oauth_clients import CALLBACK, VERIFIER, OAuthClient, form_of, query_of
@@ -188,7 +190,7 @@ async def test_a_wrong_request_is_shown_to_the_person_and_redirects_nobody(clien
     for case, (changes, sentence) in WRONG_REQUESTS.items():
         page = await client.asked(**changes)
         assert (page.status_code, "location" in page.headers) == (400, False), case
-        assert f"The program at app.example.org sent a wrong request, and was not told: {sentence}" in page.text
+        assert f"app.example.org sent an invalid request. Tell its developer: {sentence}" in page.text
         changed = {name: value or "" for name, value in changes.items()}
         form = form_of(await client.asked()) | {"decision": "deny"} | changed
         assert "location" not in (await client.http.post("/authorize", data=form)).headers, case
@@ -209,7 +211,7 @@ async def test_a_wrong_request_is_shown_to_the_person_and_redirects_nobody(clien
 )
 async def test_a_redirect_that_is_not_registered_is_not_followed(client: OAuthClient, uri: str) -> None:
     for answer in (await client.asked(redirect_uri=uri), await client.asked(redirect_uri=uri, response_type="token")):
-        assert answer.status_code == 422
+        assert answer.status_code == 400
         assert "location" not in answer.headers
         assert "did not register" in answer.text
     page = form_of(await client.asked())
@@ -220,13 +222,13 @@ async def test_a_redirect_that_is_not_registered_is_not_followed(client: OAuthCl
 async def test_an_unknown_client_is_not_sent_anywhere(client: OAuthClient) -> None:
     for unknown in ("nobody", "", "oc_\0"):
         answer = await client.asked(client_id=unknown)
-        assert answer.status_code == 422
+        assert answer.status_code == 400
         assert "not registered" in answer.text
 
 
 async def test_a_parameter_that_stands_twice_is_refused(client: OAuthClient) -> None:
     twice = (*client.request().items(), ("redirect_uri", "https://evil.example.org"))
-    assert (await client.http.get("/authorize", params=twice)).status_code == 422
+    assert (await client.http.get("/authorize", params=twice)).status_code == 400
     form = "grant_type=refresh_token&grant_type=authorization_code"
     answer = await client.http.post(
         "/token", content=form, headers={"Content-Type": "application/x-www-form-urlencoded"}
@@ -475,7 +477,7 @@ async def test_a_server_takes_nothing_that_another_gave_out_over_the_same_databa
 async def test_a_client_that_names_two_resources_gets_a_token_for_none(client: OAuthClient, key: str) -> None:
     other = ("resource", "https://other.example.org/mcp")
     asked = await client.http.get("/authorize", params=(*client.request().items(), other))
-    assert (asked.status_code, "location" in asked.headers) == (422, False)
+    assert (asked.status_code, "location" in asked.headers) == (400, False)
     code = await client.code(key)
     form = {**await exchange_form(client, code), "client_id": client.id, "resource": [RESOURCE, other[1]]}
     assert refusal(await client.http.post("/token", data=form)) == "invalid_request"
@@ -542,7 +544,7 @@ async def test_whatever_a_request_brings_is_text_on_the_page_and_leads_nowhere_e
 ) -> None:
     for hostile in (HOSTILE, "javascript:alert(1)", "\r\nSet-Cookie: a=b", "https://evil.example.org/", "\0", "%00"):
         page = await client.asked(**{name: hostile})
-        assert page.status_code in (200, 400, 422), (hostile, page.text)
+        assert page.status_code in (200, 400), (hostile, page.text)
         assert "location" not in page.headers
         assert "a=b" not in page.headers.get("set-cookie", "")
         assert "evil.example.org" not in page.headers.get("content-security-policy", "")
@@ -622,7 +624,51 @@ async def test_on_loopback_a_client_may_come_back_at_another_port(http: httpx.As
     code = await client.code(key, redirect_uri=other)
     assert refusal(await client.exchanged(code)) == "invalid_grant"
     assert (await client.exchanged(code, redirect_uri=other)).status_code == 200
-    assert (await client.asked(redirect_uri="http://127.0.0.1:3000/other")).status_code == 422
+    assert (await client.asked(redirect_uri="http://127.0.0.1:3000/other")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("uris", "sentence"),
+    [
+        (None, "redirect_uris must be a list of 1 to 10 addresses"),
+        (
+            [CALLBACK, "http://app.example.org/"],
+            "redirect_uris[1] has the scheme http, which is allowed only on loopback",
+        ),
+        (["javascript:alert(1)"], "redirect_uris[0] has the scheme javascript, which is not allowed"),
+        ([f"{CALLBACK}#part"], "redirect_uris[0] must not have a fragment"),
+        (["https://a:b@app.example.org/"], "redirect_uris[0] must not have a user name or a password"),
+        (["https:///callback"], "redirect_uris[0] has no valid host"),
+        (["app:callback"], "redirect_uris[0] has no scheme of an application"),
+        (["https://app.example.org/a b"], "redirect_uris[0] is not an address"),
+        ([1], "redirect_uris[0] must be a string"),
+    ],
+)
+async def test_a_refused_redirect_says_which_and_why(http: httpx.AsyncClient, uris: Any, sentence: str) -> None:
+    answer = await http.post("/register", json={"redirect_uris": uris})
+    assert refusal(answer) == "invalid_redirect_uri"
+    assert sentence in answer.json()["error_description"]
+
+
+async def test_nobody_is_pushed_out_by_many_who_register(
+    http: httpx.AsyncClient, client: OAuthClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "MAX_UNUSED", 1)
+    refused = await http.post("/register", json={"redirect_uris": [CALLBACK]})
+    assert (refused.status_code, refused.json()["error"]) == (429, "temporarily_unavailable")
+    assert "Too many clients have registered in the last hour" in refused.json()["error_description"]
+    assert (await client.asked()).status_code == 200
+
+
+async def test_addresses_of_one_ipv6_network_count_together(engine: Engine) -> None:
+    register, given = engine.connections.clients.register, {"redirect_uris": [CALLBACK]}
+    for number in range(clients.REGISTRATIONS_PER_MINUTE):
+        await register(given, f"2001:db8:1:2:{number:x}::1")
+    with pytest.raises(LimitReached):
+        await register(given, "2001:db8:1:2:ffff::1")
+    await register(given, "2001:db8:1:3::1")
+    await register(given, "198.51.100.7")
+    await register(given, "198.51.100.8")
 
 
 async def test_registrations_of_one_address_are_limited(http: httpx.AsyncClient) -> None:

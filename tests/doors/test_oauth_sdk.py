@@ -64,7 +64,7 @@ class Person:
         self.asked += 1
         async with httpx.AsyncClient() as browser:
             page = await browser.get(address)
-            assert "Go on only if you started this there" in page.text
+            assert "Continue only if you started this from that program" in page.text
             choice = form_of(page) | {"key": self.key, "role": "write", "decision": "allow"}
             answer = await browser.post(address.partition("?")[0], data=choice)
         assert answer.status_code == 303, answer.text

@@ -43,6 +43,7 @@ UNKNOWN: list[tuple[str, str, dict[str, Any], str]] = [
     ("POST", "/stm/s/messages", {"messages": [SAID], "userid": "u"}, "Unknown field 'userid'. Did you mean user_id?"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"user_id": "u"}]}, "Unknown field 'user_id'"),
     ("POST", "/stm/s/messages", {"messages": [SAID | {"metdata": {}}]}, "Did you mean metadata?"),
+    ("POST", "/sessions/s/messages", {"messages": [SAID]}, "Did you mean text?"),
     ("PUT", "/stm/s/config", {"strategie": "sliding_window"}, "Did you mean strategy?"),
     ("POST", "/users", {"user_id": "anna", "\ud800" + "n" * 1000: 1}, "Unknown field '?nnn"),
     ("POST", "/memories/search", USER | {"query": "x", "scope": ["resources"], "topk": 1}, "Did you mean top_k?"),

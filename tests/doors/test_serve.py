@@ -64,6 +64,14 @@ def test_the_banner_says_where_clients_sign_in_and_what_is_audited(settings: Set
     assert "Audit:   all\n" in printed
 
 
+def test_the_banner_says_how_another_terminal_finds_the_data(settings: Settings) -> None:
+    with serving() as (_, process):
+        assert process.stdout is not None
+        printed = "".join(iter(process.stdout.readline, "Stop:    Ctrl-C\n"))
+    export = f"export RECOLLECT_DATA_DIR={settings.data_dir}"
+    assert f"Data:    {settings.data_dir}\n         In other terminals, first: {export}\n" in printed
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what is loaded from /proc")
 def test_the_model_is_loaded_before_anybody_asks(settings: Settings) -> None:
     with serving(is_installed=True) as (_, process):

@@ -136,7 +136,7 @@ async def test_only_an_admin_manages_keys(engine: Engine, namespace: str, role: 
             engine.access.revoke(namespace, key.id),
             engine.access.remove_user(namespace, "alice"),
         ):
-            with pytest.raises(Forbidden, match="use a key with role"):
+            with pytest.raises(Forbidden, match="needs a key with role"):
                 await refused
     assert [each.revoked_at for each in await engine.access.keys(namespace)] == [None]
 
@@ -154,7 +154,7 @@ async def test_an_expired_key_opens_nothing_and_its_namespace_stays_closed(engin
     engine.access.clear_cache()
     assert await engine.access.credential(key.secret) is None
     assert not await engine.access.is_open(namespace)
-    with pytest.raises(NotFound, match="no valid key"):
+    with pytest.raises(NotFound, match="no active key"):
         await engine.access.rotate(namespace, key.id, A_DAY)
 
 
@@ -175,9 +175,15 @@ async def test_a_rotated_key_works_beside_the_new_one_until_the_overlap_is_over(
     assert again.expires_at >= in_a_month, "for as long as the first, though that was to end sooner"
     assert await engine.access.credential(old.secret) is None
     user = await engine.access.create_user_key(namespace, "alice")
-    for unknown in (old.id, user.id, "ffffffff"):
-        with pytest.raises(NotFound, match="recollect keys list"):
+    for unknown in (old.id, "ffffffff"):
+        with pytest.raises(NotFound, match=f"has no active key {unknown}: see `recollect keys list --namespace"):
             await engine.access.rotate(namespace, unknown, A_DAY)
+        with pytest.raises(NotFound, match=f"has no active key {unknown}: see `recollect keys list --namespace"):
+            await engine.quotas.change(namespace, unknown, {})
+    with pytest.raises(Forbidden, match="belongs to gateway user alice and cannot be rotated"):
+        await engine.access.rotate(namespace, user.id, A_DAY)
+    with pytest.raises(Forbidden, match="belongs to gateway user alice and its quota is RECOLLECT_USER_QUOTA"):
+        await engine.quotas.change(namespace, user.id, {"rows_per_day": 5})
     with pytest.raises(Invalid, match="overlap"):
         await engine.access.rotate(namespace, new.id, 1e10)
 

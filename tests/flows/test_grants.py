@@ -76,8 +76,8 @@ async def test_keys_of_users_limited_keys_and_keys_that_do_not_work_get_no_grant
     for key_id, opened, category, said in (
         (user.id, team, Forbidden, "belongs to gateway user anna"),
         (limited.id, team, Forbidden, "is limited to one user or agent"),
-        (revoked.id, team, NotFound, "no key"),
-        ("unknown", team, NotFound, "no key unknown that works"),
+        (revoked.id, team, NotFound, "no active key"),
+        ("unknown", team, NotFound, "no active key unknown"),
         (own.id, namespace, Invalid, "reads it already"),
         (own.id, "not a namespace", Invalid, "namespace"),
     ):

@@ -50,7 +50,7 @@ async def test_a_job_may_do_no_more_than_who_started_it(engine: Engine, namespac
     await say(engine, namespace, "The ferry leaves at nine.")
     with key(namespace, "write"):
         refused = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, erases))
-    assert (refused.state, "use a key with role admin" in refused.report["failure"]) == ("failed", True)
+    assert (refused.state, "needs a key with role admin" in refused.report["failure"]) == ("failed", True)
     with key(namespace, "admin"):
         outside = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, looks_elsewhere))
         done = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, erases))

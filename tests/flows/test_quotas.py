@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from recollect.engine import Engine
-from recollect.errors import Invalid, NotFound
+from recollect.errors import Forbidden, Invalid, NotFound
 from recollect.flows.keyed.operations import PutRecord
 from recollect.flows.kinds.target import Target
 from recollect.flows.remember import Turn
@@ -278,8 +278,11 @@ async def test_a_key_sets_what_differs_from_the_default(settings: Settings, name
         assert found is not None
         assert found.quota == changed.quota
         user = await engine.access.create_user_key(namespace, "anna")
-        for key_id in (user.id, "none"):
-            with pytest.raises(NotFound, match="RECOLLECT_USER_QUOTA"):
+        for key_id, category, said in (
+            (user.id, Forbidden, "belongs to gateway user anna and its quota is RECOLLECT_USER_QUOTA"),
+            ("none", NotFound, "has no active key none"),
+        ):
+            with pytest.raises(category, match=said):
                 await engine.quotas.change(namespace, key_id, {"rows_per_day": 1})
     finally:
         await engine.close()

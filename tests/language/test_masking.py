@@ -95,6 +95,7 @@ ORDINARY = [
     "4111 1111 1111 1112 is no card, GB82 WEST 1234 5698 7654 33 no account.",
     "1234567890123456 pixels, 0000 0000 0000 0000 zeros",
     "Flight AB 12 to Rome, gate C 34, seat 56D",
+    "The pass: closed until May. First pass: 10 of 12. The token is 12345678.",
 ]
 
 
@@ -108,6 +109,34 @@ def test_a_password_may_have_signs_of_an_address_and_a_long_one_needs_no_digit()
     assert masked(text).text == (
         "postgresql://anna:[masked: password in a URL]@db.example.org/notes API_KEY=[masked: password]"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "secret"),
+    [
+        ("password=", "hunter2"),
+        ("password: ", "abc123"),
+        ("pwd: ", "abc12345"),
+        ("pass: ", "hunter22"),
+        ("token: ", "9a8b7c6d5e4f3a2b"),
+        ("api key: ", "9a8b7c6d5e4f3a2b"),
+    ],
+)
+def test_a_password_is_found_behind_each_word_for_it(before: str, secret: str) -> None:
+    assert masked(before + secret).text == f"{before}[masked: password]"
+
+
+@pytest.mark.parametrize(
+    ("word", "number", "kind"),
+    [
+        ("SSN: ", "536904399", "US social security number"),
+        ("Aadhaar ", "234123412346", "Aadhaar number"),
+        ("CPF ", "52998224725", "Brazilian CPF"),
+    ],
+)
+def test_a_number_without_signs_is_found_behind_its_word(word: str, number: str, kind: str) -> None:
+    assert masked(f"{word}{number}").text == f"{word}[masked: {kind}]"
+    assert not masked(f"part {number}").found
 
 
 def test_masked_text_is_masked_no_further() -> None:
@@ -124,6 +153,8 @@ OTHERWISE = {
         "4111.1111.1111.1111",
         "4111\u00a01111\u00a01111\u00a01111",
         "3782.822463.10005",
+        "4111_1111_1111_1111",
+        "\u0664\u0661\u0661\u0661 \u0661\u0661\u0661\u0661 \u0661\u0661\u0661\u0661 \u0661\u0661\u0661\u0661",
     ],
     "bank account": [
         "de89 3704 0044 0532 0130 00",

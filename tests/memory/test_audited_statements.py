@@ -3,6 +3,7 @@
 import pytest
 
 from recollect.engine import Engine
+from recollect.flows.accounts.audit_trail import LINES, kinds
 from tests.memory.statements import CONTENT, every_query
 
 # What a writer locks or compares, and what is shown by the flow that chose from it.
@@ -48,3 +49,8 @@ async def test_a_statement_that_shows_content_says_of_which_items(engine: Engine
                 elif query.audit is not None and query.audit.ids not in query.parameters:
                     assert query.audit.ids in shown, query.name
     assert silent == set(SILENT)
+
+
+def test_every_kind_of_item_that_a_line_can_name_is_a_filter() -> None:
+    named = {query.audit.kind for query in every_query() if query.audit is not None}
+    assert named | {LINES} == set(kinds())

@@ -17,9 +17,10 @@ STATES: Mapping[State, str] = {
     "expired": "expired: what it said is gone",
     "forgotten": "forgotten: nothing is left of it",
     "gone": "gone",
+    "held": "held for review",
 }
 # What is superseded by a newer memory is not superseded by whoever stored that.
-HAPPENED = {"superseded": "taken out of force", "undone": "brought back into force", "released": "released from review"}
+HAPPENED = {"superseded": "replaced", "undone": "restored", "released": "released from review"}
 REASONS = {
     "key": "it has the same key, and a newer memory of a key replaces the older one",
     "request": "the new memory was stored with the request to replace it",
@@ -28,8 +29,8 @@ REASONS = {
 }
 DETAILS = {
     "expires_at": "expires",
-    "valid_from": "true from",
-    "valid_until": "true until",
+    "valid_from": "valid from",
+    "valid_until": "valid until",
     "key": "key",
     "category": "category",
     "metadata": "metadata",
@@ -44,7 +45,7 @@ DOORS = {
     "library": "by a program that uses the library",
 }
 
-_TEXT = "What it says now, long texts cut; null if it is gone"
+_TEXT = "What it says now, long texts cut; null if it is gone or held for review"
 
 
 class _Shown(BaseModel):

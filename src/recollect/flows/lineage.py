@@ -28,7 +28,7 @@ MAX_SUPERSEDED = 100
 MAX_SOURCES = 200
 MAX_DEPTH = 5
 
-State = Literal["in_force", "superseded", "deleted", "expired", "forgotten", "gone"]
+State = Literal["in_force", "superseded", "deleted", "expired", "forgotten", "gone", "held"]
 What = Literal["stored", "changed", "superseded", "undone", "deleted", "expired", "imported", "forgotten", "released"]
 
 _EVENTS: Mapping[str, What] = {
@@ -49,7 +49,7 @@ _SHOWN_DETAILS = ("key", "valid_from", "valid_until", "expires_at")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Another item that has to do with what happened, with what it says now; no text if it is gone."""
+    """Another item that has to do with what happened, with what it says now; no text if it is gone or held back."""
 
     name: str
     state: State
@@ -101,7 +101,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an item was made from, with its own sources. One that is gone has a name only."""
+    """What an item was made from, with its own sources. One that is gone has a name only, one held back no text."""
 
     name: str
     state: State
@@ -292,9 +292,20 @@ class Lineage:
         targets = [Target(MEMORY, memory_id) for memory_id in ids]
         found = await self._items.found(db, targets)
         mentions = {target.id: Mention(str(target), "gone") for target in targets}
+        held = await self._held_back(db, found)
         for target, item in found.items():
-            mentions[target.id] = Mention(str(target), _state(item, ()), item.text)
+            is_held = target in held
+            state: State = "held" if is_held else _state(item, ())
+            mentions[target.id] = Mention(str(target), state, None if is_held else item.text)
         return mentions
+
+    async def _held_back(self, db: Statements, targets: Iterable[Target]) -> set[Target]:
+        """Those of some items that are held for review: only who asks for one itself is shown its text."""
+        ids: dict[str, list[str]] = {}
+        for target in targets:
+            ids.setdefault(target.kind or "", []).append(target.id)
+        noted = [await self._capabilities.held.find(db, kind, of_kind) for kind, of_kind in ids.items()]
+        return {Target(each.kind, each.item_id) for found in noted for each in found.values() if each.state == "held"}
 
     async def _sources(self, db: Statements, root: NamedItem) -> tuple[tuple[Source, ...], bool]:
         """The tree of sources, in which each is followed once, and whether it is complete."""
@@ -305,7 +316,9 @@ class Lineage:
             items = await self._items.found(db, level)
             found |= {target: items.get(target) for target in level}
             level = [source for item in items.values() for source in item.sources]
-        tree = _Tree(found, await self._stored_by(db, [item for item in found.values() if item is not None]))
+        known = [item for item in found.values() if item is not None]
+        held = await self._held_back(db, [item.target for item in known])
+        tree = _Tree(found, await self._stored_by(db, known), held)
         sources = tree.grown(root.sources)
         return sources, tree.is_whole
 
@@ -330,6 +343,7 @@ class _Tree:
 
     found: dict[Target, NamedItem | None]
     stored_by: dict[Target, By]
+    held: set[Target]
     is_whole: bool = True
 
     def grown(self, targets: Sequence[Target]) -> tuple[Source, ...]:
@@ -346,10 +360,11 @@ class _Tree:
         if item is None:
             return Source(str(target), "gone")
         by = self.stored_by.get(item.target)
+        is_held = item.target in self.held
         source = Source(
             str(item.target),
-            _state(item, ()),
-            item.text,
+            "held" if is_held else _state(item, ()),
+            None if is_held else item.text,
             item.at,
             item.speaker,
             by and by.author,

@@ -123,6 +123,7 @@ class Status:
             features[line.feature] += line.input_tokens + line.output_tokens
         spent = await self._spending.spent_today(namespace)
         llm = Budget(spent, self._spending.daily_tokens, dict(features))
+        standing = await self._standing(namespace)
         return Report(
             namespace=namespace,
             server=await check_server(self._database),
@@ -136,8 +137,11 @@ class Status:
             llm=llm,
             keys=counts.keys,
             users=counts.users,
-            defence=await self._standing(namespace),
-            attention=_attention(indexer, embeddings, llm, await citus.unreachable(self._database)),
+            defence=standing,
+            attention=[
+                *_attention(indexer, embeddings, llm, await citus.unreachable(self._database)),
+                *([f"{waits}: `recollect review list`"] if (waits := waits_for_review(standing)) else []),
+            ],
         )
 
     async def _standing(self, namespace: str) -> Standing:
@@ -182,6 +186,12 @@ class Status:
             async with self._database.reading(namespace) as db:
                 large = [None, *await self._capabilities.giants.large_among(db, model, frequent)]
         return Large(_by_name(known), _by_name(set(large) - known))
+
+
+def waits_for_review(standing: Standing) -> str | None:
+    """How many held items nobody has decided on yet."""
+    held = standing.waiting.get("held", 0)
+    return f"{held:,} {'item waits' if held == 1 else 'items wait'} for review" if held else None
 
 
 def _by_name(owners: set[str | None]) -> list[str | None]:

@@ -115,6 +115,11 @@ select distinct records.path[1 : coalesce(:max_depth::integer, cardinality(recor
 from records
 where records.namespace = :namespace and records.user_id = :user_id and coalesce(records.expires_at > now(), true)
   and not exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'record' and held.item_id = records.id::text
+        and held.state = 'held'
+  )
+  and not exists (
       select 1
       from jsonb_array_elements(:patterns::text::jsonb) as pattern
       where jsonb_array_length(pattern -> 'path') > cardinality(records.path)

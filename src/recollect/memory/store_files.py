@@ -20,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = ("created", "modified", "deleted")
 class _Sql(Queries, file="store_files.sql"):
     add_version: Query
     add: Query
+    hold_version: Query
     change: Query
     find: Query
     lock: Query
@@ -146,6 +147,7 @@ class StoreFiles:
     async def change(self, tx: Transaction, file: StoredFile, path: str, content: str) -> StoredFile:
         """Another path or content of a file, which is locked."""
         version_id, hashed = uuid7(), digest(content)
+        await tx.all(_Sql.hold_version, version_id=file.version_id, file_id=file.id)
         at = await self._add_version(tx, version_id, "modified", file.store_id, file.id, file.user_id, path, content)
         await tx.all(_Sql.change, id=file.id, path=path, content=content, sha256=hashed, version_id=version_id, at=at)
         size = len(content.encode())
@@ -155,6 +157,7 @@ class StoreFiles:
 
     async def delete(self, tx: Transaction, file: StoredFile) -> None:
         """Delete a file, which is locked; its versions stay, and one more says that it is gone."""
+        await tx.all(_Sql.hold_version, version_id=file.version_id, file_id=file.id)
         await self._add_version(tx, uuid7(), "deleted", file.store_id, file.id, file.user_id, file.path, None)
         await tx.all(_Sql.remove, ids=[file.id])
 

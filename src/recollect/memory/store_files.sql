@@ -11,6 +11,16 @@ returning created_at;
 insert into store_files (namespace, id, store_id, user_id, path, content, sha256, version_id, created_at, updated_at)
 values (:namespace, :id, :store_id, :user_id, :path, :content, :sha256, :version_id, :at, :at);
 
+-- hold_version
+-- Notes that what a file says is held back, before it says something else or is gone.
+update store_versions set held = true
+where store_versions.namespace = :namespace and id = :version_id
+  and exists (
+      select from held
+      where held.namespace = :namespace and held.kind = 'file' and held.item_id = :file_id::uuid::text
+        and held.state = 'held'
+  );
+
 -- change
 -- The new path and content of a file.
 update store_files
@@ -131,7 +141,7 @@ where namespace = :namespace and store_id = :store_id and id = :id;
 -- those of files that are held back.
 -- Audit file file_id
 select id, store_id, file_id, operation, path,
-       case when :with_content::boolean and not exists (
+       case when :with_content::boolean and store_versions.held is not true and not exists (
            select from held
            where held.namespace = :namespace and held.kind = 'file' and held.item_id = store_versions.file_id::text
              and held.state = 'held'

@@ -195,7 +195,7 @@ async def test_a_key_does_what_its_role_may_and_changes_nothing_else(engine: Eng
         for client, may_not in ((reader, ("write", "admin")), (writer, ("admin",))):
             for role, tool, arguments in calls:
                 if role in may_not:
-                    assert "use a key with role" in await refused(client, tool, **arguments), tool
+                    assert "needs a key with role" in await refused(client, tool, **arguments), tool
                 elif role == "read":
                     await call(client, tool, **arguments)
             for uri in (*RESOURCES, "memory://knowledge-graph"):

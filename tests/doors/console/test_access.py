@@ -126,7 +126,7 @@ async def test_grants_are_shown_on_both_sides_and_ended_by_an_admin_of_the_opene
     await engine.grants.grant(other, namespace, own.id)
     page = words(await admin.text(PAGE))
     assert f"also reads {other}" in page
-    assert f"{other} {theirs.id} <i>bot</i>" in page
+    assert f"<i>bot</i> of {other} Key {theirs.id}" in page
     answer = await admin.send(PAGE, f"{PAGE}/ungrant", key_namespace=other, id=theirs.id, really="yes")
     page = words(await admin.text(answer.headers["location"]))
     assert "The grant is ended" in page

@@ -130,3 +130,25 @@ async def test_a_long_role_fits_a_small_phone(engine: Engine, browser: Browser, 
         for details in await page.locator("details").all():
             await details.evaluate("each => { each.open = true; }")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360, await page.evaluate(TOO_WIDE)
+
+
+async def test_every_key_can_be_changed_without_scrolling_sideways_beside_its_label(
+    engine: Engine, browser: Browser, namespace: str
+) -> None:
+    secret = (await engine.access.create_key(namespace, "boss")).secret
+    for number in range(5):
+        await engine.access.create_key(namespace, f"support desk {number} of the northern region", "write")
+    async with serving(engine) as http, browser.visit(str(http.base_url)) as page:
+        await console_pages.sign_in(page, secret)
+        await page.goto("/console/access")
+        card = page.get_by_role("listitem").filter(has_text="support desk 2")
+        await card.locator("summary").click()
+        for width in (360, 768, 1280):
+            await page.set_viewport_size({"width": width, "height": 800})
+            button = await card.get_by_role("button", name="Revoke").bounding_box()
+            label = await card.get_by_role("heading", name="support desk 2").bounding_box()
+            assert button is not None
+            assert label is not None
+            assert label["x"] >= 0
+            assert button["x"] + button["width"] <= width
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width

@@ -200,7 +200,7 @@ async def test_a_reader_sees_no_forms_and_is_refused_before_the_file_is_read(
     page = await visitor.text(PAGE)
     assert f'method="post" action="{PAGE}' not in page
     answer = await upload(visitor, "x.jsonl", b"x")
-    assert (answer.status_code, "may only read" in answer.text) == (403, True)
+    assert (answer.status_code, "this key has role read" in answer.text) == (403, True)
     for change in ("switch", "embed", "prune"):
         assert (await visitor.send(PAGE, f"{PAGE}/{change}", model="local", days="3")).status_code == 403
     assert await engine.jobs.recent(namespace, 5) == []
@@ -279,11 +279,11 @@ async def test_a_job_that_ends_leaves_the_forms_below_the_list_as_they_are(
         await page.goto(PAGE)
         await page.get_by_text("500 so far").wait_for()
         await page.locator("#file").set_input_files(file)
-        await page.get_by_label("Whose memory it becomes").fill("mira")
+        await page.get_by_label("Owner").fill("mira")
         seen.set()
         await page.locator(".badge.good", has_text="done").wait_for()
         assert await page.locator("#file").input_value() == "C:\\fakepath\\export.jsonl"
-        assert await page.get_by_label("Whose memory it becomes").input_value() == "mira"
+        assert await page.get_by_label("Owner").input_value() == "mira"
 
 
 async def test_without_scripts_the_page_of_a_job_is_loaded_again_but_not_the_list(

@@ -15,6 +15,7 @@ import pytest
 
 from recollect import origin
 from recollect.engine import Engine
+from recollect.flows.kinds.target import Target
 from recollect.flows.long_term.memory_requests import Change, Options
 from recollect.flows.remember import Turn
 from recollect.memory.log import NewMessage
@@ -368,3 +369,15 @@ async def test_a_filter_by_an_unknown_user_names_one_in_other_letters(
         assert f'name="{name}" type="text" value="Anna"' in page, "what was typed stays"
     assert "Did you mean" not in await browser.text("/console/memories?user=Ben")
     assert "case sensitive" not in await browser.text("/console/memories?user=anna&category=preference")
+
+
+async def test_a_forgotten_memory_offers_neither_its_past_nor_to_be_forgotten_again(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    rome = await add(engine, namespace, "Anna lives in Rome")
+    assert "Forget it for good" in await browser.text(address(rome))
+    await engine.forget.forget(namespace, Target("memory", str(rome.id)))
+    page = await browser.text(address(rome))
+    assert "What it said is gone" in page
+    assert "Show it as it was" not in page
+    assert "Forget it for good" not in page

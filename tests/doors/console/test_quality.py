@@ -79,6 +79,7 @@ async def test_a_run_that_fell_is_charted_and_names_what_was_missed(
     assert answer.headers["location"] == f"{PAGE}?done=ran"
     page = await browser.text(f"{PAGE}?done=ran")
     assert "Drift: the last run is more than 5 % below the baseline" in page
+    assert '0.300 <span class="quiet">of at most 0.400</span>' in page
     assert f"{utc_today()}: 0.3, below the threshold" in page
     assert page.index(SHORT) < page.index("coffee and sleep")
     assert f'{stored[0]} <span class="badge bad">deleted</span>' in page

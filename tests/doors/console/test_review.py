@@ -36,6 +36,7 @@ async def test_what_is_held_is_shown_to_an_admin_who_releases_it_or_sees_what_fo
         assert "marzipan" not in await other.text(PAGE)
         await browser.sign_in(admin.secret)
         page = await browser.text(PAGE)
+        assert "held: recall does not return it" in page
         assert "it tells the model to ignore its instructions" in page
         assert "&lt;script&gt;alert(1)" in page
         assert "<script>alert" not in page
@@ -45,8 +46,12 @@ async def test_what_is_held_is_shown_to_an_admin_who_releases_it_or_sees_what_fo
         (link,) = re.findall(r'href="(/console/forget[^"]+)"', page)
         assert "Nothing has been removed yet." in await browser.text(html.unescape(link))
         assert (await browser.send(PAGE, f"{PAGE}/forget", item=second)).status_code == 404
-        assert "Removed with" in (await browser.send(PAGE, "/console/forget", name=second)).text
-        assert "Nothing waits for a review." in await browser.text(PAGE)
+        receipt = (await browser.send(PAGE, "/console/forget", name=second, back="review")).text
+        assert "Removed with" in receipt
+        assert '<a href="/console/review">Back to Review</a>' in receipt
+        gone = await browser.text(f"/console/item?name={second}")
+        assert "Forget it for good" not in gone
+        assert "Nothing to review." in await browser.text(PAGE)
         assert "by <span" in await browser.text(f"{PAGE}?state=released")
         assert (await browser.send(PAGE, f"{PAGE}/release", "wrong", item=first)).status_code == 403
         found = await guarded.recall.recall(namespace, "the marzipan ledger")

@@ -68,7 +68,8 @@ async def test_the_newest_change_comes_first_with_its_text_and_its_place(
     assert f"/console/session?id=talk&amp;at={first.id}" in page
     assert f"superseded by memory:{new.memory.id}" in page
     assert f"/console/memory?id={old.memory.id}" in page
-    assert '<span class="quiet">Now: </span>Ann lives in Oslo.' in page
+    assert '<span class="quiet">Now: </span>Ann lives in Bergen.' in page
+    assert '<p class="text">Ann lives in Oslo.' in page
 
 
 async def test_changes_are_filtered_and_paged(

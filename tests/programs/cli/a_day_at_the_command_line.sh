@@ -33,12 +33,12 @@ recollect audit export audit.jsonl
 recollect audit verify --against audit.jsonl 2> told
 recollect audit prune --before 2100-01-01 --yes
 recollect keys create --rows-per-day 1000 2> told
-recollect keys grant "$(recollect keys list 2> told | cut -d ' ' -f 1)" --read team 2> told
-recollect keys ungrant "$(recollect keys list 2> told | cut -d ' ' -f 1)" --read team
-recollect keys quota "$(recollect keys list 2> told | cut -d ' ' -f 1)" --requests-per-minute 60 | grep -q "0 of 1,000 rows today"
+recollect keys grant "$(recollect keys list 2> told | grep -oE '^[0-9a-f]{8}')" --read team 2> told
+recollect keys ungrant "$(recollect keys list 2> told | grep -oE '^[0-9a-f]{8}')" --read team
+recollect keys quota "$(recollect keys list 2> told | grep -oE '^[0-9a-f]{8}')" --requests-per-minute 60 | grep -q "0 of 1,000 rows today"
 ! recollect keys disconnect nobody 2> told
-recollect keys rotate "$(recollect keys list 2> told | cut -d ' ' -f 1)" --overlap 1h 2> told
-for key in $(recollect keys list 2> told | cut -d ' ' -f 1); do recollect keys revoke "$key" 2> told; done
+recollect keys rotate "$(recollect keys list 2> told | grep -oE '^[0-9a-f]{8}')" --overlap 1h 2> told
+for key in $(recollect keys list 2> told | grep -oE '^[0-9a-f]{8}'); do recollect keys revoke "$key" --yes 2> told; done
 printf '{"query": "ferry times", "expect": []}\n' > golden.jsonl
 recollect golden import golden.jsonl
 query=$(recollect golden list --json | sed -n 's/.*"id": *\([0-9]*\).*/\1/p')

@@ -16,7 +16,7 @@ _NAMESPACE = click.option("--namespace", help="Namespace of the log.  [default: 
 @audit.command("list")
 @_NAMESPACE
 @click.option("--by", metavar="WHO", help="Only lines of this key, by its id or label, or of this gateway user.")
-@click.option("--door", help="Only lines of this door: rest, mcp, console, cli or library.")
+@click.option("--door", help="Only lines of this door: rest, gateway, mcp, console, cli or library.")
 @click.option("--action", help="Only lines of this route, tool, command or method.")
 @click.option("--outcome", type=click.Choice(["done", "refused", "failed"]), help="Only lines with this outcome.")
 @click.option("--item", metavar="KIND:ID", help="Only lines that touched this item, or any item of a KIND.")

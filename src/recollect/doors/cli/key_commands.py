@@ -79,7 +79,7 @@ def change_quota(namespace: str | None, key_id: str, **quota: str | None) -> Non
 @keys.command("list")
 @_NAMESPACE
 def list_keys(namespace: str | None) -> None:
-    """List the keys of a namespace, without their secrets."""
+    """List the keys of a namespace, without their secrets, and the clients connected with them."""
     from recollect.doors.cli.operating import keys
 
     keys.show(namespace)
@@ -93,7 +93,7 @@ def list_keys(namespace: str | None) -> None:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="How long the old key keeps working, such as 12h.",
+    help="How long the old key keeps working: seconds, or such as 12h, 2d or 1w; 0 ends it at once.",
 )
 def rotate_key(namespace: str | None, key_id: str, overlap: str) -> None:
     """Create a key with the label, role, limits, grants and quota of KEY_ID, which stops working after --overlap."""
@@ -105,11 +105,15 @@ def rotate_key(namespace: str | None, key_id: str, overlap: str) -> None:
 @keys.command("revoke")
 @_NAMESPACE
 @click.argument("key_id")
-def revoke_key(namespace: str | None, key_id: str) -> None:
-    """Revoke the key KEY_ID. Running servers reject it within two seconds."""
+@click.option("--yes", is_flag=True, help="Revoke without asking, even the last key.")
+def revoke_key(namespace: str | None, key_id: str, yes: bool) -> None:
+    """Revoke the key KEY_ID. Running servers reject it within two seconds.
+
+    Asks before it revokes the last key: without one, every process on this machine can access the namespace.
+    """
     from recollect.doors.cli.operating import keys
 
-    keys.revoke(namespace, key_id)
+    keys.revoke(namespace, key_id, yes)
 
 
 @keys.command("disconnect")

@@ -19,6 +19,7 @@ from recollect import settings as environment
 from recollect.doors.cli import namespace_option
 from recollect.doors.cli.printing import echo
 from recollect.engine import Engine
+from recollect.flows.defence.masking import counting_masked, described
 from recollect.identifiers import uuid7
 from recollect.settings import Settings
 
@@ -104,7 +105,7 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
     Without an indexer: a command that lives for a moment would only begin work that it cannot finish.
     """
     settings = loaded()
-    with told(settings), origin.acting("cli"):
+    with told(settings), origin.acting("cli"), counting_masked() as masked:
         engine = await Engine.open(settings.model_copy(update={"indexer": False}), will_search=will_search)
         try:
             action = click.get_current_context().command_path.partition(" ")[2]
@@ -112,6 +113,8 @@ async def opened_engine(*, will_search: bool = False) -> AsyncIterator[Engine]:
                 yield engine
         finally:
             await engine.close()
+            if masked:
+                echo(f"Masked: {described(masked)}", err=True)
 
 
 @contextmanager

@@ -90,9 +90,10 @@ class Consent:
                 return RedirectResponse(self._engine.connections.deny(asked), 303)
             return await self.allowed(asked, self._choice)
         except Refusal as refusal:
-            place = place_of(refusal.redirect_uri)
-            told = f"The program at {place} sent a wrong request, and was not told: {refusal}"
+            told = f"{place_of(refusal.redirect_uri)} sent an invalid request. Tell its developer: {refusal}."
             return problems.refused(self._request.scope, 400, told)
+        except Invalid as problem:
+            return problems.refused(self._request.scope, 400, str(problem))
         except RecollectError as problem:
             return problems.failed(self._request, problem)
 

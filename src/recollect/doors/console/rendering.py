@@ -59,24 +59,25 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     """A whole page."""
     state = request.scope.get("state", {})
     caller = {"namespace": state.get("namespace"), "author": state.get("author"), "role": origin.current().role}
-    may = {"may_change": origin.may("write"), "may_erase": origin.may("admin")}
-    is_limited = origin.current().limits is not None
-    home = LIMITED_HOME if is_limited else HOME
-    values = {"csrf": "", "path": request.url.path, "is_limited": is_limited, "home": home, **caller, **may, **values}
+    may_erase, is_limited = origin.may("admin"), origin.current().limits is not None
+    may_review = may_erase and not is_limited
+    may = {"may_change": origin.may("write"), "may_erase": may_erase, "may_review": may_review}
+    where = {"path": request.url.path, "home": LIMITED_HOME if is_limited else HOME}
+    values = {"csrf": "", **where, "is_limited": is_limited, **caller, **may, **values}
     return HTMLResponse(_environment().get_template(template).render(**values), status, HEADERS)
 
 
-def part(template: str, **values: object) -> HTMLResponse:
-    """A piece of a page, for a script that puts it into one."""
-    return HTMLResponse(piece(template, **values), headers=HEADERS)
+def fragment(template: str, **values: object) -> HTMLResponse:
+    """A fragment of a page, for a script that puts it into one."""
+    return HTMLResponse(fragment_text(template, **values), headers=HEADERS)
 
 
-def piece(template: str, **values: object) -> str:
+def fragment_text(template: str, **values: object) -> str:
     """The same as text, for a script that is sent several."""
     return _environment().get_template(template).render(**values)
 
 
-def data(document: Any) -> Response:
+def json_response(document: Any) -> Response:
     """JSON for a script of ours."""
     return Response(json.dumps(document, ensure_ascii=False, default=str), media_type="application/json")
 

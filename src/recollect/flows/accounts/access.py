@@ -144,7 +144,7 @@ class Access:
         async with self._database.transaction(namespace) as tx:
             if new_id is not None and await self._keys.exists(tx, new_id):
                 raise Conflict(_MADE.format(id=new_id))
-            old = await locked_key(tx, self._keys, key_id)
+            old = await locked_key(tx, self._keys, key_id, "cannot be rotated: revoke it and create the user again")
             await self._refuse_granted(tx, key_id)
             limits = Limits(old.only_user, old.only_agent)
             until = None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
@@ -206,7 +206,7 @@ class Access:
             revoked = await self._keys.revoke(tx, key_id)
         self.clear_cache()
         if not revoked:
-            raise NotFound(f"Namespace {namespace} has no active key {key_id}: see `recollect keys list`")
+            raise no_active_key(namespace, key_id)
 
     async def credential(self, secret: str) -> Credential | None:
         """Whom a secret proves to be, or None."""
@@ -325,6 +325,11 @@ class Access:
             self._working.put((namespace, key_id), known)
         return known
 
+    async def is_last(self, namespace: str, key_id: str) -> bool:
+        """Whether a namespace would be open if this key were revoked."""
+        guarding = [each.id for each in await self.keys(namespace) if each.revoked_at is None and each.user_id is None]
+        return guarding == [key_id]
+
     async def has_admin(self, namespace: str) -> bool:
         """Whether a key works that may do everything in the whole namespace."""
         keys = await self.keys(namespace)
@@ -400,15 +405,21 @@ class TtlCache(Generic[K, V]):
         self._entries.clear()
 
 
-async def locked_key(tx: Transaction, keys: Keys, key_id: str) -> Key:
-    """Lock an application's key, which must be valid, until the transaction ends."""
+async def locked_key(tx: Transaction, keys: Keys, key_id: str, why_not_of_a_user: str) -> Key:
+    """Lock an application's key, which must be active, until the transaction ends."""
     key = await keys.lock(tx, key_id)
     if key is None:
-        raise NotFound(
-            f"Namespace {tx.namespace} has no valid key {key_id} of an application: see `recollect keys list`. "
-            "Keys of gateway users cannot be rotated, and their quota is RECOLLECT_USER_QUOTA."
-        )
+        if (of_user := await keys.working(tx, key_id)) is not None:
+            raise Forbidden(f"Key {key_id} belongs to gateway user {of_user.user_id} and {why_not_of_a_user}")
+        raise no_active_key(tx.namespace, key_id)
     return key
+
+
+def no_active_key(namespace: str, key_id: str) -> NotFound:
+    """What is said of a key that is unknown, revoked or expired."""
+    return NotFound(
+        f"Namespace {namespace} has no active key {key_id}: see `recollect keys list --namespace {namespace}`"
+    )
 
 
 def new_key_id() -> str:

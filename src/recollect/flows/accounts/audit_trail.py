@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import checks, logs, origin
 from recollect.errors import Invalid, NotFound
+from recollect.flows.kinds import registry
 from recollect.memory.accounts.audit import (
     OUTCOMES,
     START,
@@ -32,6 +33,13 @@ PAGE = 2_000
 
 PRUNED = "prune"
 LINES = "audit"
+
+DOORS = ("rest", "gateway", "mcp", "console", "cli", "library")
+
+_BESIDE_THE_FEED = (
+    *("checkpoint", "connection", "file_version", "golden_run", "grant", "job", "judgement", "key", "session", "stale"),
+    LINES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +82,7 @@ class AuditTrail:
         """Matching lines before a number, newest first. A page can be empty and still have a next one."""
         chosen = chosen or AuditFilter()
         checks.between(limit, 1, MAX_LIMIT, "limit")
-        if chosen.outcome is not None:
-            checks.one_of(chosen.outcome, OUTCOMES, "outcome")
+        _check(chosen)
         if before is not None:
             checks.between(before, 1, checks.LARGEST_ID, "before")
         async with self._database.reading(namespace) as db:
@@ -146,6 +153,21 @@ class AuditTrail:
             )
             await self._log.remove(tx, last)
         return count
+
+
+def kinds() -> list[str]:
+    """The kinds of items that lines name."""
+    return sorted((*registry.in_feed(), *_BESIDE_THE_FEED))
+
+
+def _check(chosen: AuditFilter) -> None:
+    """Refuse what no line can have: it is misspelt."""
+    if chosen.outcome is not None:
+        checks.one_of(chosen.outcome, OUTCOMES, "outcome")
+    if chosen.door is not None:
+        checks.one_of(chosen.door, DOORS, "door")
+    if chosen.kind is not None or chosen.item_id is not None:
+        checks.one_of(chosen.kind or "", kinds(), "item must be KIND or KIND:ID, and KIND")
 
 
 class _Chain:

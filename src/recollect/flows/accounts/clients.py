@@ -1,6 +1,7 @@
 """Clients: registers programs so that people can connect them. What a client says about itself is only a claim."""
 
 import hmac
+import ipaddress
 import re
 import secrets
 import time
@@ -23,12 +24,15 @@ MAX_URI_CHARACTERS = 1000
 # Anybody may register, so clients that were never connected are limited in number and age. The others go after a
 # time without new tokens, which is longer than any token works.
 MAX_UNUSED = 5_000
+KEPT_SECONDS = 3600.0
+"""Somebody may be connecting a client that is younger."""
+
 UNUSED_DAYS = 30
 IDLE_DAYS = 180
 
-# For each address, in each process.
+# For each source, in each process.
 REGISTRATIONS_PER_MINUTE = 20
-MAX_ADDRESSES = 10_000
+MAX_SOURCES = 10_000
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -82,12 +86,11 @@ class Clients:
         """Register a client with the metadata it sends; unknown fields are ignored."""
         self._count(address)
         uris = given.get("redirect_uris")
-        if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_REDIRECT_URIS or not all(map(is_usable, uris)):
-            raise Refusal(
-                "invalid_redirect_uri",
-                f"redirect_uris must be 1 to {MAX_REDIRECT_URIS} addresses: https, http on loopback, or the scheme of "
-                "an application as in app://callback or org.example.app:/callback; without a fragment or a password",
-            )
+        if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
+            raise Refusal("invalid_redirect_uri", f"redirect_uris must be a list of 1 to {MAX_REDIRECT_URIS} addresses")
+        for number, uri in enumerate(uris):
+            if (problem := _fault(uri)) is not None:
+                raise Refusal("invalid_redirect_uri", f"redirect_uris[{number}] {problem}")
         method = given.get("token_endpoint_auth_method") or "client_secret_basic"
         if method not in AUTHENTICATION_METHODS:
             known = ", ".join(AUTHENTICATION_METHODS)
@@ -99,14 +102,16 @@ class Clients:
         name = cast("str | None", given.get("client_name") or None)
         try:
             checks.optional_short_name(name, "client_name")  # also refuses what is not text
-        except Invalid as problem:
-            raise Refusal("invalid_client_metadata", str(problem)) from problem
+        except Invalid as refused:
+            raise Refusal("invalid_client_metadata", str(refused)) from refused
         secret = None if method == "none" else f"ocs_{secrets.token_urlsafe(32)}"
         client_id = f"oc_{secrets.token_hex(16)}"
         hashed = None if secret is None else digest(secret)
         with origin.own_work():
             async with self._database.shared_transaction() as tx:
-                await self._clients.remove_unused(tx, MAX_UNUSED - 1, UNUSED_DAYS, IDLE_DAYS)
+                if await self._clients.count_unused(tx, KEPT_SECONDS, MAX_UNUSED) >= MAX_UNUSED:
+                    raise LimitReached("Too many clients have registered in the last hour: try again later")
+                await self._clients.remove_unused(tx, MAX_UNUSED - 1, KEPT_SECONDS, UNUSED_DAYS, IDLE_DAYS)
                 client = await self._clients.add(tx, client_id, name, uris, hashed)
         return NewClient(client, str(method), secret)
 
@@ -134,28 +139,64 @@ class Clients:
                 await self._clients.note_use(tx, client.id)
 
     def _count(self, address: str) -> None:
-        now = time.monotonic()
-        if len(self._registered) >= MAX_ADDRESSES:
+        now, source = time.monotonic(), _source(address)
+        if len(self._registered) >= MAX_SOURCES:
             self._registered.clear()
-        recent = [at for at in self._registered.get(address, ()) if at > now - 60]
+        recent = [at for at in self._registered.get(source, ()) if at > now - 60]
         if len(recent) >= REGISTRATIONS_PER_MINUTE:
             raise LimitReached(
                 f"Only {REGISTRATIONS_PER_MINUTE} clients per minute may register: try again in a minute"
             )
-        self._registered[address] = [*recent, now]
+        self._registered[source] = [*recent, now]
+
+
+def _source(address: str) -> str:
+    """Whose registrations count together: of an IPv6 address its /64, since everybody has at least one of these."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if ip.version == 4:
+        return address
+    return str(ip.ipv4_mapped or ipaddress.IPv6Address(int(ip) >> 64 << 64))
 
 
 def is_usable(uri: object) -> bool:
     """Whether a browser may be redirected to an address with a code."""
-    if not isinstance(uri, str) or len(uri) > MAX_URI_CHARACTERS or not _URI.fullmatch(uri):
-        return False
-    parts = parsed(uri)
-    if parts is None or _SYSTEM_SCHEME.fullmatch(parts.scheme):
-        return False
-    if parts.scheme not in ("http", "https"):
-        is_drive = len(parts.scheme) == 1
-        return "@" not in parts.netloc and not is_drive and ("." in parts.scheme or bool(parts.netloc))
-    return bool(_AUTHORITY.fullmatch(parts.netloc)) and (parts.scheme == "https" or parts.hostname in LOOPBACK)
+    return _fault(uri) is None
+
+
+def _fault(uri: object) -> str | None:
+    """Why a browser may not be redirected to an address with a code; None if it may."""
+    if not isinstance(uri, str):
+        return "must be a string"
+    if len(uri) > MAX_URI_CHARACTERS:
+        return f"must have at most {MAX_URI_CHARACTERS:,} characters"
+    if "#" in uri:
+        return "must not have a fragment"
+    parts = parsed(uri) if _URI.fullmatch(uri) else None
+    if parts is None:
+        return "is not an address such as https://app.example.org/callback"
+    if "@" in parts.netloc:
+        return "must not have a user name or a password"
+    if _SYSTEM_SCHEME.fullmatch(parts.scheme):
+        return f"has the scheme {parts.scheme}, which is not allowed: use https or the scheme of an application"
+    return _fault_of_web(parts) if parts.scheme in ("http", "https") else _fault_of_application(parts)
+
+
+def _fault_of_application(parts: SplitResult) -> str | None:
+    is_drive = len(parts.scheme) == 1
+    if is_drive or not ("." in parts.scheme or parts.netloc):
+        return "has no scheme of an application, as in app://callback or org.example.app:/callback"
+    return None
+
+
+def _fault_of_web(parts: SplitResult) -> str | None:
+    if not _AUTHORITY.fullmatch(parts.netloc):
+        return "has no valid host"
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        return "has the scheme http, which is allowed only on loopback: use https"
+    return None
 
 
 def parsed(uri: str) -> SplitResult | None:

@@ -103,7 +103,7 @@ class Connections:
             raise Invalid("The program that sent you here is not registered: connect it again from its own settings")
         redirect_uri = given.get("redirect_uri") or (client.redirect_uris[0] if len(client.redirect_uris) == 1 else "")
         if not is_registered(client, redirect_uri):
-            raise Invalid("The program wants to send you to an address that it did not register: do not continue")
+            raise Invalid("This program did not register the address it wants to send you to. Do not continue.")
         asked = AuthorizationRequest(client, redirect_uri, given.get("state"), "read", given.get("code_challenge", ""))
         words = given.get("scope", "").split()
         if given.get("response_type") != "code":
@@ -239,7 +239,10 @@ class Connections:
             ended = await self._connections.end(tx, connection_id)
         self._clear_cache()
         if not ended:
-            raise NotFound(f"Namespace {namespace} has no connection {connection_id}: see `recollect keys list`")
+            raise NotFound(
+                f"Namespace {namespace} has no connection {connection_id}: see `recollect keys list --namespace "
+                f"{namespace}`"
+            )
 
     async def _redeemable(self, client: Client, kind: TokenKind, secret: str, given: Mapping[str, str]) -> Token:
         """A code or refresh token of the client that can be exchanged now."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from recollect import checks, origin
 from recollect.errors import Forbidden, Invalid, LimitReached, NotFound
-from recollect.flows.accounts.access import Access
+from recollect.flows.accounts.access import Access, no_active_key
 from recollect.memory.accounts.access import Keys
 from recollect.memory.accounts.grants import Grant, KeyGrants
 from recollect.memory.index.search import Search
@@ -37,7 +37,7 @@ class Grants:
             key = await self._keys.working(db, key_id)
             held = await self._grants.held(db, [key_id])
         if key is None:
-            raise NotFound(f"Namespace {key_namespace} has no key {key_id} that works: see `recollect keys list`")
+            raise no_active_key(key_namespace, key_id)
         if key.user_id is not None:
             raise Forbidden(
                 f"Key {key_id} belongs to gateway user {key.user_id} and opens that user's memories alone: "
@@ -72,7 +72,7 @@ class Grants:
         if not ended:
             raise NotFound(
                 f"Key {key_id} of namespace {key_namespace} has no grant to read namespace {namespace}: "
-                "see `recollect keys list`"
+                f"see `recollect keys list --namespace {key_namespace}`"
             )
         origin.touch(key_namespace, "change", "key", [key_id])
 

@@ -73,7 +73,7 @@ class Quotas:
         """Change parts of a key's own quota, by field name. Servers apply it within two seconds."""
         origin.require_no_quota()
         async with self._database.transaction(namespace) as tx:
-            key = await locked_key(tx, self._keys, key_id)
+            key = await locked_key(tx, self._keys, key_id, "its quota is RECOLLECT_USER_QUOTA")
             if numbers:
                 quota = replace(key.quota, **numbers)
                 quotas.check(quota)

@@ -1,1 +1,1 @@
-"""What memory does not believe: it holds back texts that steer a model, and writes over secrets."""
+"""Defence: screening, review, provenance and masking."""

@@ -44,12 +44,16 @@ class Rescreening:
         self._passage_writer = passage_writer
         self._mode = mode
 
+    def require_on(self) -> None:
+        """Refuse to screen by rules that are off."""
+        if self._mode == "off":
+            raise Misconfigured("Nothing is screened: set RECOLLECT_DEFENCE to warn or enforce, then run this again")
+
     async def run(self, namespace: str, progress: Progress | None = None) -> Screened:
         """Screen everything; page by page, so it can be interrupted and run again."""
         origin.require("admin")
         origin.require_no_limits()
-        if self._mode == "off":
-            raise Misconfigured("Nothing is screened: set RECOLLECT_DEFENCE to warn or enforce, then run this again")
+        self.require_on()
         found: Counter[str] = Counter()
         for kind in registry.KINDS:
             place: Place | None = FIRST

@@ -12,7 +12,9 @@ from recollect.flows.forgetting.receipts import Receipt
 from recollect.flows.indexing.passage_writer import PassageWriter
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.kind import SessionOwners
+from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.kinds.target import Target
+from recollect.flows.long_term.memories import LongTermMemory
 from recollect.flows.named_items import NamedItems
 from recollect.memory.changes import RELEASED, Change
 from recollect.memory.index.held import HeldItem, HeldPlace, State
@@ -54,12 +56,14 @@ class Review:
         named_items: NamedItems,
         passage_writer: PassageWriter,
         forget: Forget,
+        memories: LongTermMemory,
     ) -> None:
         self._database = database
         self._capabilities = capabilities
         self._named_items = named_items
         self._passage_writer = passage_writer
         self._forget = forget
+        self._memories = memories
 
     async def page(
         self, namespace: str, state: str | None = None, limit: int = 50, behind: HeldPlace | None = None
@@ -102,8 +106,11 @@ class Review:
         return held._replace(state="released")
 
     async def forget(self, namespace: str, name: str) -> Receipt:
-        """Delete an item for good."""
-        return await self._forget.forget(namespace, await self._listed(namespace, name))
+        """Delete an item for good. What a held memory took the place of is in force again."""
+        target = await self._listed(namespace, name)
+        if target.kind == MEMORY:
+            await self._memories.bring_back(namespace, target.id)
+        return await self._forget.forget(namespace, target)
 
     async def count(self, namespace: str, name: str) -> Receipt:
         """What would be deleted with an item."""

@@ -1,6 +1,7 @@
 """Screening: the way of every text into the search index, where those that seem to steer a model are held back."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,19 +20,34 @@ Mode = Literal["off", "warn", "enforce"]
 # A long name or metadata is read in parts, which overlap by more than an order is long.
 PART_CHARACTERS, OVERLAP = 2_000, 400
 
+# Fewer characters that a passage shares with the end of the one before are chance.
+LEAST_REPEATED = 8
+
+_ENDS_WITH_WORD = re.compile(r"(?:^|\s)\S{1,59}$")
+
 # Of one item; the first few say enough.
 MAX_REASONS = 5
 
 
 def texts_of(source: Source) -> Iterator[str]:
     """All that readers are shown of an item, in parts that are quickly read."""
-    yield from (excerpt.text for excerpt in source.excerpts)
-    names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or ""}
+    passages = [excerpt.text for excerpt in source.excerpts]
+    yield from passages
+    yield from map(_seam, passages, passages[1:])
+    names = {excerpt.name.strip() for excerpt in source.excerpts} | {source.speaker or "", source.key or ""}
     for text in sorted(name for name in names if name):
         yield from _parts(text)
     for encoded in (source.metadata, source.beside):
         if encoded not in (None, "{}"):
             yield from _parts(encoded or "")
+
+
+def _seam(first: str, second: str) -> str:
+    """Where one passage ends and the next begins, without what the next one repeats."""
+    repeated = next((size for size in range(OVERLAP, LEAST_REPEATED, -1) if first.endswith(second[:size])), 0)
+    # A run of characters, such as an encoded text, is cut anywhere.
+    joint = " " if repeated or _ENDS_WITH_WORD.search(first) else ""
+    return f"{first[-OVERLAP:]}{joint}{second[repeated : repeated + OVERLAP]}"
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Jobs: run in the background of the process that was asked, and any process tells how far they are, or stops them.
+"""Jobs: run in the background of the process that was asked, and any process shows their progress, or stops them.
 
 A job ends with its process. What runs here can be started again and goes on from where it was, so nothing more is kept.
 """
@@ -19,7 +19,7 @@ from recollect.memory.accounts.jobs import Job, StoredJobs
 from recollect.origin import Origin
 from recollect.storage.database import Database
 
-# How often a job is told of, and after how long without that its process must have ended.
+# How often a running job reports, and how long without a report means that its process has ended.
 TELL_SECONDS = 1.0
 SILENT_SECONDS = 30.0
 

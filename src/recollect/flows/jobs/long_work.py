@@ -43,7 +43,7 @@ DAY_SECONDS = 86_400.0
 class Upload:
     """A file to import, in a folder of its own, which is deleted when the import ends, however it ends.
 
-    Without an origin, the format is found out. What belongs to nobody in the file becomes the user's, if one is named.
+    Without an origin, the format is detected. What belongs to nobody in the file becomes the user's, if one is named.
     """
 
     path: Path
@@ -72,7 +72,7 @@ def role_for(job: Job) -> Role:
 
 
 class LongWork(MasksSecrets):
-    """Starts jobs. Whoever may not do what a job does may not start it, nor stop it."""
+    """Starts and stops jobs. Either needs the role for what the job does."""
 
     def __init__(
         self,

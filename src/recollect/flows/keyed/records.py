@@ -198,10 +198,11 @@ class RecordStore(MasksSecrets):
             await self._records.note_expiries(tx, list(stored))
             replaced = await self._passages.of_items(tx, RECORD, list(map(str, ids)))
             sources = [
-                _source(stored[each.id], passages) for each, passages in zip(new, excerpts, strict=True) if passages
+                _source(stored[each.id], passages)
+                for each, passages in zip(new, excerpts, strict=True)
+                if each.id in stored
             ]
-            shown = {source.item_id for source in sources}
-            await self._held.remove(tx, RECORD, [item_id for item_id in map(str, ids) if item_id not in shown])
+            await self._held.remove(tx, RECORD, list(map(str, sorted(work.deleted))))
             await self._passage_writer.replace(tx, replaced, sources, prepared)
             await self._changes.record(tx, _changes(stored, gone))
         self._passage_writer.committed(namespace, prepared)
@@ -240,6 +241,7 @@ def _source(record: StoredRecord, excerpts: tuple[Excerpt, ...]) -> Source:
         record.updated_at,
         owner=record.user_id,
         metadata=json.dumps({"path": record.path, "key": record.key}, ensure_ascii=False),
+        beside=json.dumps({"value": record.value}, ensure_ascii=False),
         expires_at=record.expires_at,
     )
 

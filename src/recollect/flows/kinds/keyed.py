@@ -27,10 +27,8 @@ def check_record(fields: Fields) -> None:
 
 
 def record_source(fields: Fields, _: SessionOwners) -> Source | None:
-    """The texts that it is found by."""
+    """The texts that it is found by, perhaps none, and its value, which lists show."""
     excerpts = tuple(excerpt for text in fields["texts"] for excerpt in analyse(text))
-    if not excerpts:
-        return None
     expires_at = fields["expires_at"]
     return Source(
         "record",
@@ -39,6 +37,7 @@ def record_source(fields: Fields, _: SessionOwners) -> Source | None:
         datetime.fromisoformat(fields["updated_at"]),
         owner=fields["user_id"],
         metadata=as_json({"path": fields["path"], "key": fields["key"]}),
+        beside=as_json({"value": fields["value"]}),
         expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
     )
 

@@ -43,9 +43,9 @@ class MemoryClearing:
         deleted = 0
         while True:
             async with self._database.transaction(namespace) as tx:
-                held = await self._memories.hold_scope(tx, scope, CLEARED_AT_ONCE)
-                gone = await self._writer.remove(tx, held, "delete") if held else []
+                locked = await self._memories.hold_scope(tx, scope, CLEARED_AT_ONCE)
+                gone = await self._writer.remove(tx, locked, "delete") if locked else []
                 await self._changes.record(tx, [Change("delete", MEMORY, str(each), CLEARED) for each in gone])
             deleted += len(gone)
-            if len(held) < CLEARED_AT_ONCE:
+            if len(locked) < CLEARED_AT_ONCE:
                 return deleted

@@ -12,7 +12,7 @@ from recollect.errors import Invalid
 from recollect.flows.defence.masking import MasksSecrets, masks
 from recollect.flows.long_term.condense import FEATURE, Condensed, Sentence, shown, verbatim
 from recollect.flows.long_term.memories import LongTermMemory
-from recollect.flows.long_term.memory_requests import ChatLine, Options, as_text, check_scope
+from recollect.flows.long_term.memory_requests import ChatLine, Options, as_text, check_scope, trust_of
 from recollect.flows.long_term.memory_results import Added
 from recollect.inference.failures import FAILURES
 from recollect.inference.llm import Llm, Prompt
@@ -109,20 +109,30 @@ class Facts(MasksSecrets):
             return await self._each_message(
                 namespace, told, f"The language model did not read the messages, which are stored verbatim: {failure}"
             )
-        added = [await self._stored(namespace, told, category, told.metadata, fact) for category, fact in found]
+        added = [
+            await self._stored(namespace, told, told.lines, category, told.metadata, fact) for category, fact in found
+        ]
         return AddedFacts(added, "language model", _first_reason(added))
 
     async def _each_message(self, namespace: str, told: Told, degraded: str | None = None) -> AddedFacts:
         added = []
         for line in told.lines:
             spoken = {"role": line.role} | ({} if line.name is None else {"speaker": line.name})
-            text = verbatim(line.content)
-            added.append(await self._stored(namespace, told, told.category, {**told.metadata, **spoken}, text))
+            text, metadata = verbatim(line.content), {**told.metadata, **spoken}
+            added.append(await self._stored(namespace, told, [line], told.category, metadata, text))
         return AddedFacts(added, "verbatim", degraded or _first_reason(added))
 
     async def _stored(
-        self, namespace: str, told: Told, category: str, metadata: Mapping[str, Any], fact: Condensed
+        self,
+        namespace: str,
+        told: Told,
+        lines: Sequence[ChatLine],
+        category: str,
+        metadata: Mapping[str, Any],
+        fact: Condensed,
     ) -> Added:
+        """Store one fact, which is trusted no more than the lines it comes from."""
+        of_class = told.options.trust or trust_of(lines)
         return await self._memories.add(
             namespace,
             fact.text,
@@ -130,7 +140,7 @@ class Facts(MasksSecrets):
             told.scope,
             metadata,
             at=told.at,
-            options=told.options,
+            options=replace(told.options, trust=of_class),
             condensed=fact,
         )
 

@@ -140,7 +140,7 @@ class LongTermMemory(MemorySearch, MasksSecrets):
             **options.details(),
             sources=tuple(sources),
             detail=condensed.origin_of(text),
-            trust=stored_trust([trust.of_item(MEMORY, None, each) for each in (options.trust, of_sources)]),
+            trust=stored_trust([trust.of_item(MEMORY, None, options.trust), *([of_sources] if of_sources else [])]),
         )
         added = await self._stored(namespace, draft, [*replaced, *condensed.replaced()], additions)
         reasons = [reason for reason in (condensed.degraded, added.degraded) if reason]
@@ -256,11 +256,11 @@ class LongTermMemory(MemorySearch, MasksSecrets):
         """
         restored: list[UUID] = []
         async with self._database.transaction(namespace) as tx:
-            held = await self._memories.lock(tx, [wanted, *predecessors])
-            require_since(existing(held, wanted), if_since)
+            locked = await self._memories.lock(tx, [wanted, *predecessors])
+            require_since(existing(locked, wanted), if_since)
             await self._writer.remove(tx, [wanted], "delete")
             recorded = [changes.Change("delete", MEMORY, str(wanted))]
-            for memory in held.values():
+            for memory in locked.values():
                 if memory.superseded_by == wanted:
                     back, superseded = await self._writer.reinstate(tx, memory, predecessors[memory.id])
                     restored = [*(each for each in restored if each not in superseded), back.id]
@@ -304,11 +304,11 @@ class LongTermMemory(MemorySearch, MasksSecrets):
 
         async def write() -> StoredMemory:
             async with self._database.transaction(namespace) as tx:
-                held = existing(await self._memories.lock(tx, [memory.id]), memory.id)
-                require_since(held, if_since)
-                if held.superseded_by is None:
+                locked = existing(await self._memories.lock(tx, [memory.id]), memory.id)
+                require_since(locked, if_since)
+                if locked.superseded_by is None:
                     raise Invalid(f"Memory {memory.id} is not superseded: there is nothing to undo")
-                restored, superseded = await self._writer.reinstate(tx, held, prepared)
+                restored, superseded = await self._writer.reinstate(tx, locked, prepared)
                 await self._record(tx, "update", restored, superseded, {"restored": True})
                 return restored
 
@@ -318,6 +318,13 @@ class LongTermMemory(MemorySearch, MasksSecrets):
             raise await self._explained(namespace, clash, memory, said) from clash
         self._passage_writer.committed(namespace, prepared)
         return Written(restored, prepared.degraded)
+
+    async def bring_back(self, namespace: str, memory_id: str) -> None:
+        """Restore whatever a memory took the place of."""
+        async with self._database.reading(namespace) as db:
+            replaced = await self._memories.replaced_by(db, as_uuid(memory_id))
+        for memory in replaced:
+            await self.undo(namespace, str(memory.id))
 
     async def _retried(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
         """Write, and again after a conflict with another writer, or with a duplicate: that may have expired."""
@@ -412,13 +419,15 @@ class LongTermMemory(MemorySearch, MasksSecrets):
 
         async def write() -> Added | None:
             async with self._database.transaction(namespace) as tx:
-                held = (await self._memories.lock(tx, [memory.id])).get(memory.id)
-                if held is None or not in_force(held) or held.text != memory.text:
+                locked = (await self._memories.lock(tx, [memory.id])).get(memory.id)
+                if locked is None or not in_force(locked) or locked.text != memory.text:
                     return None
-                if additions.is_part_of(held):
-                    return Added(held, "existing")
-                merged = additions.merged_into(held)
-                changed, superseded = await self._writer.change(tx, held, merged, prepared, replaced=additions.replaced)
+                if additions.is_part_of(locked):
+                    return Added(locked, "existing")
+                merged = additions.merged_into(locked)
+                changed, superseded = await self._writer.change(
+                    tx, locked, merged, prepared, replaced=additions.replaced
+                )
                 await self._record(tx, "update", changed, superseded)
                 return Added(changed, "merged", tuple(superseded), prepared.degraded)
 

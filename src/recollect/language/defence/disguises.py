@@ -24,7 +24,7 @@ _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{4,}")
 _LOOK_ALIKES: Final = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u043a\u043c\u0442\u0432\u043d"
     "\u03b1\u03bf\u03bd\u03b9\u03c1\u03c4\u03c5\u03ba\u03c7\u03b5\u03b7\u0131\u0261\u0251",
-    "aeopcxyijshdqwkmtbhaovipt" + "ukxenigA".lower(),
+    "aeopcxyijshdqwkmtbhaoviptukxeniga",
 )
 _MIXED: Final = re.compile(r"[a-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][a-z]")
 

@@ -37,6 +37,11 @@ _FORGED: Final = (
         "it tells the model to ignore its instructions",
     ),
     (
+        r"\b(?:ignore|disregard|forget) (?:everything|all(?: of (?:this|that|it))?)(?: that (?:is|was|came))?"
+        r" (?:above|before this|(?:you were|you have been) (?:told|taught)|said (?:above|before))\b",
+        "it tells the model to ignore its instructions",
+    ),
+    (
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)[^|\n]{0,20}\|>",
         "it contains a control token of a chat format",
     ),
@@ -66,6 +71,24 @@ _FORGED: Final = (
 
 # Fine for a user to say, but what a page, a tool or an import says to a model is not to be remembered.
 _FOREIGN: Final = (
+    (
+        r"\b(?:hide|conceal|withhold|keep) (?:this|it|that|these|them)(?: (?:a )?(?:secret|hidden|private))? from"
+        r" (?:the )?(?:user|human|operator|owner)s?\b",
+        "it asks to keep something from the user",
+    ),
+    (
+        r"</(?:recalled|curated|retrieved|relevant|untrusted|memory)[ _-]?(?:memory|memories|gateway|context|data"
+        r"|records?)\s{0,3}>",
+        "it closes or opens a block of the prompt",
+    ),
+    (
+        r"\b(?:from now on|henceforth),? (?:you )?(?:act|behave|pose|respond|operate) as (?:an? |the )",
+        "it assigns the model a new role",
+    ),
+    (
+        r"\byou are (?:now )?(?:an? |the )?(?:\w+ ){0,2}(?:admin(?:istrator)?|root|superuser)\b(?! (?:of|at|for|in)\b)",
+        "it claims rights for the model",
+    ),
     (
         rf"(?:^|[.!?;:>\]*-]\s?|\b(?:important|note|attention|reminder|urgent)\b:? ?)(?:new|updated|real|actual"
         rf"|hidden|secret|urgent|important) (?:system )?{_RULES} ?:",
@@ -115,19 +138,19 @@ _FOREIGN: Final = (
         r"|security (?:checks?|controls?)|human review|asking (?:the user|for)|2fa|mfa)\b[^.\n]{0,60}"
         r"\b(?:is|are|needed|required|necessary|for|when|and|from|user|users|requests?|transfers?|payments?"
         r"|commands?|tools?)\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:approve|authori[sz]e|execute|transfer|pay|grant|delete|forward|export|share)\b[^.\n]{0,80}\bwithout"
         r"(?: (?:any|further|prior|additional|manual)){0,2} (?:asking|confirming"
         r"|(?:(?:the )?(?:user|human|operator|owner)(?:'s)? )?"
         r"(?:confirmation|approval|review|permission|consent|oversight))\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:never|do not|don't|no need to) ask (?:the )?(?:user|operator|human|owner|administrator)s?"
         r" (?:for|to|before|about|whether)\b",
-        "it asks to pass over a check",
+        "it asks to skip a check",
     ),
     (
         r"\b(?:all|any|every)\b[^.\n]{0,30}\b(?:requests?|transfers?|payments?|actions?|commands?|transactions?"

@@ -88,7 +88,8 @@ def verhoeff(text: str) -> bool:
 
 def social_security(text: str) -> bool:
     """Numbers of the United States: no part is all zeros, and some areas were never given out."""
-    area, group, serial = text[:3], text[-7:-5], text[-4:]
+    number = digits(text)
+    area, group, serial = number[:3], number[3:5], number[5:]
     return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000"
 
 

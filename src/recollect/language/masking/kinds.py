@@ -33,7 +33,7 @@ _NUMBER_AFTER: Final = r"(?![0-9A-Za-z])(?![.,/-][0-9])"
 
 
 # Between the groups of a card's digits.
-_BETWEEN: Final = r"(?:[ ]{1,4}|[ ]?[.-][ ]?)"
+_BETWEEN: Final = r"(?:[ ]{1,4}|[ ]?[._-][ ]?)"
 
 
 def _account(country_and_length: tuple[str, int]) -> str:
@@ -101,7 +101,9 @@ KINDS: Final = (
         _BEFORE + r"gl(?:pat|dt|rt|cbt|ptt|soat)-[A-Za-z0-9_-]{20,200}",
         signs="glpat- gldt- glrt- glcbt- glptt- glsoat-",
     ),
-    _kind("Slack token", _BEFORE + r"xox[abeoprs]-(?:[0-9]{1,20}-){0,4}[A-Za-z0-9-]{10,200}", signs="xox"),
+    _kind(
+        "Slack token", _BEFORE + r"(?:xox[abeoprs]|xapp)-(?:[0-9]{1,20}-){0,4}[A-Za-z0-9-]{10,200}", signs="xox xapp"
+    ),
     _kind("Google API key", _BEFORE + r"AIza[A-Za-z0-9_-]{35}" + _AFTER, signs="AIza"),
     _kind("Stripe key", _BEFORE + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,200}", signs="_live_ _test_"),
     _kind("npm token", _BEFORE + r"npm_[A-Za-z0-9]{36}" + _AFTER, signs="npm_"),
@@ -124,11 +126,20 @@ KINDS: Final = (
     ),
     _kind(
         "password",
-        r"(?i:\b(?:password|passwd|passphrase|api[_-]?key|api[_-]?token|auth[_-]?token|access[_-]?token|secret[_-]?key"
+        r"(?i:\b(?:password|passwd|passphrase|passcode|api[ _-]?key|api[ _-]?token|auth[_-]?token|access[_-]?token"
+        r"|secret[_-]?key"
         r"|client[_-]?secret|secret))[\"']{0,1}[ \t]{0,4}(?:[:=]|\bis\b)[ \t]{0,4}[\"']{0,1}"
-        r"(?P<secret>[^\s\"'<>,;()\[\]{}]{8,200})(?![(\[{])",
+        r"(?P<secret>[^\s\"'<>,;()\[\]{}]{6,200})(?![(\[{])",
         _is_assigned,
         signs="assw ASSW assphrase ASSPHRASE ecret ECRET key KEY Key oken OKEN",
+    ),
+    _kind(
+        # Words that mean other things, too: only with a sign between them and the password.
+        "password",
+        r"(?i:\b(?:pwd|passw|pass|pw|token))[\"']{0,1}[ \t]{0,4}[:=][ \t]{0,4}[\"']{0,1}"
+        r"(?P<secret>[^\s\"'<>,;()\[\]{}]{6,200})(?![(\[{])",
+        _looks_random,
+        signs="pwd PWD Pwd pass Pass PASS pw Pw PW oken OKEN",
     ),
     _kind(
         "card number",
@@ -180,6 +191,16 @@ KINDS: Final = (
         + _NUMBER_AFTER
         + r"(?!-[0-9A-Za-z])",
         check_digits.verhoeff,
+    ),
+    # Without signs between the groups they are told from other numbers by the word before them alone.
+    _kind(
+        "US social security number",
+        r"(?i:\b(?:ssn|social security (?:number|no\.?)))[^0-9\n]{0,12}(?P<secret>[0-9]{9})(?![0-9])",
+        check_digits.social_security,
+    ),
+    _kind("Brazilian CPF", r"(?i:\bcpf\b)[^0-9\n]{0,12}(?P<secret>[0-9]{11})(?![0-9])", check_digits.cpf),
+    _kind(
+        "Aadhaar number", r"(?i:\baadhaa?r\b)[^0-9\n]{0,12}(?P<secret>[2-9][0-9]{11})(?![0-9])", check_digits.verhoeff
     ),
     _kind("Polish PESEL", r"(?i:\bpesel\b)[^0-9\n]{0,12}(?P<secret>[0-9]{11})(?![0-9])", check_digits.pesel),
     _kind(

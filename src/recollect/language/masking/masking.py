@@ -10,6 +10,9 @@ from recollect.language.masking.kinds import FORMS, KINDS, MAX_CHARACTERS, Kind
 # A long text is searched a part at a time, between which others may run.
 PART_CHARACTERS = 20_000
 
+# Of the digits of other scripts: Arabic, Persian, Devanagari, Bengali and Thai.
+_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
+
 # Signs that readers take for others, each for one, so that what is found in the copy is found in the text.
 _PLAIN = str.maketrans(
     {
@@ -18,6 +21,7 @@ _PLAIN = str.maketrans(
             "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
         ),
         **{chr(sign + 0xFEE0): chr(sign) for sign in range(ord("!"), ord("~") + 1)},
+        **{chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)},
     }
 )
 

@@ -136,7 +136,7 @@ class Keys:
             only_agent=terms.limits.agent,
             **terms.quota.numbers(),
         )
-        return None if row is None else Key(*row)
+        return None if row is None else Key(**row)
 
     async def exists(self, db: Statements, key_id: str) -> bool:
         """Whether there is or was a key of this id."""
@@ -145,12 +145,12 @@ class Keys:
     async def lock(self, tx: Transaction, key_id: str) -> Key | None:
         """A key that works now, held until the transaction ends; None for one of a user of the gateway."""
         row = await tx.first(_Sql.lock, key_id=key_id)
-        return None if row is None else Key(*row)
+        return None if row is None else Key(**row)
 
     async def working(self, db: Statements, key_id: str) -> Key | None:
         """A key that works now, also one of a user of the gateway."""
         row = await db.first(_Sql.working, key_id=key_id)
-        return None if row is None else Key(*row)
+        return None if row is None else Key(**row)
 
     async def end_in(self, tx: Transaction, key_id: str, seconds: float) -> None:
         """Let a key expire in so many seconds, if it does not before."""
@@ -162,19 +162,19 @@ class Keys:
 
     async def of_namespace(self, db: Statements) -> list[Key]:
         """Every key there ever was, oldest first."""
-        return [Key(*row) for row in await db.all(_Sql.of_namespace)]
+        return [Key(**row) for row in await db.all(_Sql.of_namespace)]
 
     async def applications(self, db: Statements, limit: int, skip: int) -> list[Key]:
         """Some of those that are no user's: first what is not revoked, the newest first."""
-        return [Key(*row) for row in await db.all(_Sql.applications, limit=limit, skip=skip)]
+        return [Key(**row) for row in await db.all(_Sql.applications, limit=limit, skip=skip)]
 
     async def users(self, db: Statements, limit: int, after: str, prefix: str) -> list[Key]:
         """The last key of each of some users, in the order of their ids."""
-        return [Key(*row) for row in await db.all(_Sql.users, limit=limit, after=after, prefix=prefix)]
+        return [Key(**row) for row in await db.all(_Sql.users, limit=limit, after=after, prefix=prefix)]
 
     async def set_quota(self, tx: Transaction, key_id: str, quota: Quota) -> Key:
         """Give a key that is locked another quota of its own."""
-        return Key(*await tx.one(_Sql.set_quota, key_id=key_id, **quota.numbers()))
+        return Key(**await tx.one(_Sql.set_quota, key_id=key_id, **quota.numbers()))
 
     async def revoke(self, tx: Transaction, key_id: str) -> bool:
         """False when there is no such key, or it is revoked already."""
@@ -195,7 +195,7 @@ class Keys:
         """The key that a browser stands for."""
         async with database.unscoped() as connection:
             row = await connection.fetchrow(_Sql.find_browser.text, digest)
-        return None if row is None else Credential(*row)
+        return None if row is None else Credential(**row)
 
     async def guard(self, db: Statements) -> bool:
         """Whether the namespace has a key that opens it."""
@@ -205,7 +205,7 @@ class Keys:
         """Whom a hash belongs to."""
         async with database.unscoped() as connection:
             row = await connection.fetchrow(_Sql.find.text, digest)
-        return None if row is None else Credential(*row)
+        return None if row is None else Credential(**row)
 
     async def guard_anything(self, database: Database) -> bool:
         """Whether there is a key at all."""

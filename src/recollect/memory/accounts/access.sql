@@ -111,7 +111,7 @@ where namespace = :namespace and browser_of is not null and (digest = :digest::b
 
 -- find_browser
 -- Whom a browser's cookie stands for, in whatever namespace.
-select k.namespace, k.id, k.user_id, k.label, k.role, k.last_used_at, k.only_user, k.only_agent,
+select k.namespace, k.id as key_id, k.user_id, k.label, k.role, k.last_used_at, k.only_user, k.only_agent,
        k.requests_per_minute, k.rows_per_day, k.bytes_per_day,
        array(
            select g.namespace from key_grants g
@@ -131,7 +131,7 @@ select exists (
 
 -- find
 -- The key that hashes to this, in whatever namespace.
-select k.namespace, k.id, k.user_id, k.label, k.role, k.last_used_at, k.only_user, k.only_agent,
+select k.namespace, k.id as key_id, k.user_id, k.label, k.role, k.last_used_at, k.only_user, k.only_agent,
        k.requests_per_minute, k.rows_per_day, k.bytes_per_day,
        array(
            select g.namespace from key_grants g

@@ -12,6 +12,7 @@ class _Sql(Queries, file="clients.sql"):
     add: Query
     find: Query
     note_use: Query
+    count_unused: Query
     remove_unused: Query
 
 
@@ -48,6 +49,16 @@ class OAuthClients:
         """Note that a client got tokens."""
         await tx.all(_Sql.note_use, client_id=client_id)
 
-    async def remove_unused(self, tx: Transaction, most: int, unused_days: int, idle_days: int) -> None:
-        """Delete clients that were never connected, if too many or too old, and those that have been idle too long."""
-        await tx.all(_Sql.remove_unused, most=most, unused_days=unused_days, idle_days=idle_days)
+    async def count_unused(self, tx: Transaction, kept_seconds: float, most: int) -> int:
+        """How many clients that were never connected are this new, up to a bound."""
+        return int((await tx.one(_Sql.count_unused, kept_seconds=kept_seconds, most=most))["clients"])
+
+    async def remove_unused(
+        self, tx: Transaction, most: int, kept_seconds: float, unused_days: int, idle_days: int
+    ) -> None:
+        """Delete clients that were never connected, if too many or too old, and those that have been idle too long.
+
+        A client that is newer than `kept_seconds` is kept even if there are too many: somebody may be connecting it.
+        """
+        limits = {"most": most, "kept_seconds": kept_seconds, "unused_days": unused_days, "idle_days": idle_days}
+        await tx.all(_Sql.remove_unused, **limits)

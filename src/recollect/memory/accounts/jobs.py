@@ -52,7 +52,7 @@ class StoredJobs:
     async def add(
         self, tx: Transaction, job_id: UUID, kind: str, about: dict[str, Any], author: str | None, seconds: float
     ) -> bool:
-        """Begin one; False if one of its kind is running, and was heard of in the last seconds."""
+        """Begin one; False if one of its kind is running, and has reported in the last seconds."""
         await tx.all(_Sql.end_silent, seconds=seconds)
         return await tx.first(_Sql.add, job_id=job_id, kind=kind, about=about, author=author) is not None
 
@@ -76,7 +76,7 @@ class StoredJobs:
         await tx.all(_Sql.finish, job_id=job_id, state=state, done=done, total=total, report=report)
 
     async def find(self, db: Statements, job_id: UUID, seconds: float) -> Job | None:
-        """One job; lost if nothing was heard of it for so many seconds."""
+        """One job; lost if it has not reported for so many seconds."""
         row = await db.first(_Sql.find, job_id=job_id, seconds=seconds)
         return None if row is None else Job(*row)
 

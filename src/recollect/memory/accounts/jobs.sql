@@ -17,7 +17,7 @@ on conflict (namespace, kind) where ended_at is null do nothing
 returning id;
 
 -- tell
--- How far a job is; that it is told at all says that somebody still works on it. None if it is not to go on.
+-- Reports progress, which is also the heartbeat of a running job. None if the job is not to go on.
 update jobs set done = :done, total = :total, told_at = now()
 where namespace = :namespace and id = :job_id and state = 'running' and ended_at is null
 returning id;
@@ -35,7 +35,7 @@ update jobs set state = :state, done = :done, total = :total, report = :report, 
 where namespace = :namespace and id = :job_id and ended_at is null;
 
 -- find
--- One job with its report; it is lost once nobody has told of it for so many seconds.
+-- One job with its report; it is lost if it has not reported for so many seconds.
 -- Audit job id
 select id, kind, about, author,
        case

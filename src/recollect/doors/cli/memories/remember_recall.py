@@ -5,17 +5,17 @@ import shutil
 import textwrap
 from typing import Any
 
-from recollect import checks
+from recollect import checks, trust
 from recollect.doors.cli.durations import UNITS, seconds
-from recollect.doors.cli.one_command import command, opened_engine, with_engine
+from recollect.doors.cli.one_command import command, opened_engine
 from recollect.doors.cli.printing import Styled, echo, embed_if_short, one_line, print_json, shortened
 from recollect.doors.memories import DEFAULT_CATEGORY
 from recollect.doors.recalls import Asked, Recalled, floor_of_text, metadata_of_text, moment
-from recollect.engine import Engine
 from recollect.flows.long_term.memory_requests import Options
 from recollect.flows.search.recollection import Memory, Recollection
 from recollect.language.words import is_spaceless
 from recollect.memory.memories import MemoryScope
+from recollect.storage.opening import place
 
 MAX_SHOWN_CHARACTERS = 300
 MAX_SHOWN_REPEATS = 5
@@ -52,13 +52,14 @@ async def remember(text: str, user: str | None, *, category: str = DEFAULT_CATEG
     echo(stored_id)
 
 
-def recall(
+@command
+async def recall(
     question: str, *, as_json: bool, explain: bool, metadata: str | None, min_relevance: str | None, **filters: Any
 ) -> None:
     """Print what was recalled. An option that was not given is no filter."""
     given = {name: value for name, value in filters.items() if value not in (None, ())}
-
-    async def run(engine: Engine) -> Recollection:
+    async with opened_engine(will_search=True) as engine:
+        own = engine.settings.namespace
         asked = Asked(
             query=question,
             metadata=None if metadata is None else metadata_of_text(metadata),
@@ -66,24 +67,29 @@ def recall(
             explain=explain or not as_json,
             **given,
         )
-        return await asked.recall(engine, engine.settings.namespace)
-
-    found = with_engine(run, will_search=True)
+        found = await asked.recall(engine, own)
+        # Other namespaces that have nothing are refused.
+        is_empty = not found.memories and await engine.grants.has_nothing(own)
+    empty = None
+    if is_empty and set(given.get("namespaces", (own,))) == {own}:
+        empty = f"Nothing to recall is stored in namespace {own} of {place(engine.settings)} yet."
     if not as_json:
-        _print_table(found, explain, floored=min_relevance is not None)
+        _print_table(found, explain, empty, floored=min_relevance is not None)
         return
+    if empty is not None:
+        echo(empty, err=True)
     unasked = {"memories": {"__all__": {"explanation"}}}
     print_json(Recalled.of(found).model_dump(mode="json", exclude=None if explain else unasked))
 
 
-def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
+def _print_table(found: Recollection, explain: bool, empty: str | None, *, floored: bool) -> None:
     width = max(shutil.get_terminal_size().columns - 6, 20)
-    for place, memory in enumerate(found.memories, 1):
+    for rank, memory in enumerate(found.memories, 1):
         said_by = one_line(memory.speaker or memory.role or memory.kind)
         figures = f"{memory.score:5.2f}  {memory.relevance:4.0%}"
         where = "" if memory.namespace is None else f"  in {memory.namespace}"
-        head = f"{place:>3}  {figures}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}{where}"
-        echo(Styled(head, dim=True))
+        head = f"{rank:>3}  {figures}  {memory.at:%Y-%m-%d %H:%M}  {said_by}  {memory.kind}:{memory.id}{where}"
+        echo(Styled(head + _trust(memory, said_by, explain), dim=True))
         for line in textwrap.wrap(shortened(memory.text, MAX_SHOWN_CHARACTERS), width) or [""]:
             echo("     ", *_highlighted(line, memory))
         if memory.repeats:
@@ -95,7 +101,9 @@ def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
             parts = "  ".join(f"{name} {value:.2f}" for name, value in values.items() if value)
             by_words, by_meaning = explanation.rank_by_words or "-", explanation.rank_by_meaning or "-"
             echo(Styled(f"     {parts}  | keyword rank {by_words}, semantic rank {by_meaning}", dim=True))
-    if not found.memories:
+    if empty is not None:
+        echo(empty)
+    elif not found.memories:
         echo("Nothing is relevant enough: omit --min-relevance to see all results." if floored else "Nothing found.")
     elif not found.answered:
         echo("Nothing found is likely to answer the question.")
@@ -103,6 +111,12 @@ def _print_table(found: Recollection, explain: bool, *, floored: bool) -> None:
         echo(f"{found.pending} passage(s) not embedded yet: run `recollect index --wait`.")
     if found.degraded is not None:
         echo(found.degraded)
+
+
+def _trust(memory: Memory, said_by: str, explain: bool) -> str:
+    """The class of trust; without --explain only one below `user` that the line does not say already."""
+    is_told = memory.trust in (trust.OPERATOR, trust.USER, said_by)
+    return f"  trust {memory.trust}" if explain or not is_told else ""
 
 
 def _highlighted(line: str, memory: Memory) -> list[str | Styled]:

@@ -86,7 +86,7 @@ def _source(source: Source, depth: int) -> Iterator[tuple[str, bool]]:
     speaker = "" if source.speaker is None else f", {one_line(source.speaker)}"
     who = _by(source.author, source.door)
     yield f"{margin}{_moment(source.at)}{speaker}{who and f', stored{who}'}", False
-    yield f"{margin}    {_quoted(source.text or '')}", False
+    yield f"{margin}    {'(held for review)' if source.text is None else _quoted(source.text)}", False
     yield f"{margin}    {source.name}" + (" (superseded)" if source.state == "superseded" else ""), True
     for inner in source.sources:
         yield from _source(inner, depth + 2)
@@ -98,7 +98,9 @@ def _by(author: str | None, door: str | None) -> str:
 
 def _mention(mention: Mention) -> str:
     if mention.text is None:
-        return f"{mention.name}, which is gone" if mention.state == "gone" else mention.name
+        return (
+            f"{mention.name}, which is {STATES[mention.state]}" if mention.state in ("gone", "held") else mention.name
+        )
     return f"{_quoted(mention.text)} ({mention.name})"
 
 

@@ -19,7 +19,7 @@ from recollect.origin import USE
 # Ids printed for each kind.
 SHOWN_IDS = 3
 
-OFF = "This command is not recorded: RECOLLECT_AUDIT is off here. Each process has its own setting, also each server."
+OFF = "Not recorded: RECOLLECT_AUDIT is off in this shell. Set it for every process, servers included."
 
 
 @command
@@ -95,6 +95,11 @@ def _tell(verdict: Verified, namespace: str, against: Path | None, *, is_on: boo
         echo(f"{verdict.fault}.")
         return
     last = verdict.head.last
+    if last.number == 0:
+        echo(f"The audit log of namespace {namespace} is empty: nothing was ever recorded.")
+        if not is_on:
+            echo(OFF, err=True)
+        return
     echo(f"Verified {verdict.lines:,} line(s) of namespace {namespace}: the log is intact.")
     echo(f"Last line: {last.number}. Hash: {last.hash.hex()}.")
     if against is not None:

@@ -1,11 +1,12 @@
 """`recollect keys`: API keys for HTTP clients, their quotas, and which other namespaces they may read."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from recollect import checks
 from recollect.doors.cli.durations import UNITS, seconds
-from recollect.doors.cli.one_command import chosen_namespace, command, opened_engine
+from recollect.doors.cli.one_command import chosen_namespace, command, confirmed, opened_engine
 from recollect.doors.cli.printing import echo, one_line
 from recollect.doors.recalls import moment
 from recollect.errors import Invalid
@@ -20,6 +21,8 @@ from recollect.quotas import MAX_QUOTA, UNLIMITED, Quota
 SHOWN = 20
 
 MAX_DIGITS = 20
+
+_OPENS = "Without a key, every process on this machine can access the namespace."
 
 
 @command
@@ -57,9 +60,12 @@ def numbers(given: Mapping[str, str | None]) -> dict[str, int | None]:
             parts[name] = words[text]
         elif text is not None:
             option = f"--{name.replace('_', '-')}"
-            if not text.isdecimal() or len(text) > MAX_DIGITS:
-                raise Invalid(f"{option} must be a whole number, `unlimited` or `default`")
-            parts[name] = checks.between(int(text), 1, MAX_QUOTA, option)
+            if not text.isdecimal() or len(text) > MAX_DIGITS or not 1 <= int(text) <= MAX_QUOTA:
+                raise Invalid(
+                    f"{option} must be a whole number of at least 1 and at most {MAX_QUOTA:,}, `unlimited` for no "
+                    "limit, or `default`"
+                )
+            parts[name] = int(text)
     return parts
 
 
@@ -87,20 +93,23 @@ def show_secret(key: NewKey) -> None:
 @command
 async def rotate(namespace: str | None, key_id: str, overlap: str) -> None:
     """Print a key that takes the place of another."""
-    length = seconds(overlap, "--overlap")
+    length = seconds(overlap, "--overlap", {"": 1, **UNITS})
     async with opened_engine() as engine:
-        key = await engine.access.rotate(chosen_namespace(engine, namespace), key_id, length)
+        name = chosen_namespace(engine, namespace)
+        key = await engine.access.rotate(name, key_id, length)
+    echo(f"Key {key.id} of namespace {name} replaces key {key_id}.", err=True)
     show_secret(key)
-    echo(
-        f"The old key {key_id} expires on {datetime.now(UTC) + timedelta(seconds=length):%Y-%m-%d at %H:%M} UTC.",
-        err=True,
-    )
+    if length == 0:
+        echo(f"The old key {key_id} no longer works.", err=True)
+    else:
+        end = datetime.now(UTC) + timedelta(seconds=length)
+        echo(f"The old key {key_id} expires on {end:%Y-%m-%d at %H:%M} UTC.", err=True)
     echo(key.secret)
 
 
 @command
 async def show(namespace: str | None) -> None:
-    """Print the keys without their secrets, and on standard error which other namespaces have keys."""
+    """Print keys without their secrets, and connections; on standard error, which other namespaces have keys."""
     async with opened_engine() as engine:
         name = chosen_namespace(engine, namespace)
         elsewhere = await engine.access.keys_elsewhere(name, SHOWN + 1)
@@ -111,7 +120,7 @@ async def show(namespace: str | None) -> None:
         quotas = {key.id: used[key.id].described(engine.quotas.effective(key)) for key in keys if key.id in used}
         connections = await engine.connections.of_namespace(name, SHOWN + 1)
     if keys:
-        echo(f"Keys of namespace {name}:", err=True)
+        echo(f"Keys of namespace {name}:")
     for key in keys:
         whose = one_line(f"gateway user {key.user_id}" if key.user_id else key.label or "")
         line = f"{key.id}  {key.created_at:%Y-%m-%d %H:%M}  {key.state:<8} {key.role:<6} {whose}"
@@ -121,14 +130,14 @@ async def show(namespace: str | None) -> None:
     for reader in readers[:SHOWN]:
         label = one_line(f" ({reader.label})" if reader.label else "")
         whose = f"key {reader.key_id}{label} of namespace {reader.key_namespace}"
-        echo(f"Namespace {name} is also read by {whose}{until(reader)}.", err=True)
+        echo(f"Namespace {name} is also read by {whose}{until(reader)}.")
     if len(readers) > SHOWN:
         echo("More keys of other namespaces may read it: see /console/access.", err=True)
     for connection in connections[:SHOWN]:
         client = one_line(f"{connection.client_name or 'A client without a name'} ({connection.place})")
         last = f", last used {connection.last_used_at:%Y-%m-%d %H:%M}" if connection.last_used_at else ""
         since = f"since {connection.created_at:%Y-%m-%d %H:%M}{last}"
-        echo(f"Connection {connection.id} with key {connection.key_id}: {client}, {connection.role}, {since}", err=True)
+        echo(f"Connection {connection.id} with key {connection.key_id}: {client}, {connection.role}, {since}")
     if len(connections) > SHOWN:
         echo("More clients are connected: see /console/access.", err=True)
     if elsewhere:
@@ -150,15 +159,26 @@ async def change_quota(namespace: str | None, key_id: str, quota: Mapping[str, i
 
 
 @command
-async def revoke(namespace: str | None, key_id: str) -> None:
-    """Revoke a key; servers reject it within two seconds."""
+async def revoke(namespace: str | None, key_id: str, yes: bool) -> None:
+    """Revoke a key; servers reject it within two seconds. Ask first if it is the last one."""
     async with opened_engine() as engine:
         name = chosen_namespace(engine, namespace)
+        if not yes and await engine.access.is_last(name, key_id):
+            _ask_about_last(name, key_id)
         await engine.access.revoke(name, key_id)
         is_open = await engine.access.is_open(name)
     if is_open:
         echo("That was the last key: every process on this machine can access the namespace again.", err=True)
     echo(f"Revoked {key_id}.")
+
+
+def _ask_about_last(namespace: str, key_id: str) -> None:
+    echo(f"{key_id} is the last key of namespace {namespace}. {_OPENS}", err=True)
+    if not sys.stdin.isatty():
+        raise Invalid("Nothing was revoked: no terminal to confirm on. Use --yes to revoke the last key.")
+    if not confirmed("Revoke it?"):
+        echo("Nothing was revoked.", err=True)
+        sys.exit(1)
 
 
 @command

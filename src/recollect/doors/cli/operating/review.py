@@ -23,19 +23,20 @@ def show(state: str | None, limit: int, as_json: bool) -> None:
         who = "" if item.author is None else f" by {one_line(item.author)}"
         echo(f"{each.name}  {item.state}  {item.at:%Y-%m-%d %H:%M} UTC  {item.trust}{who} ({item.door})")
         echo(f"    {'; '.join(item.reasons)}")
-        text = "it is gone" if each.text is None else f'"{shortened(each.text, MAX_SHOWN_CHARACTERS)}"'
+        text = "(deleted)" if each.text is None else f'"{shortened(each.text, MAX_SHOWN_CHARACTERS)}"'
         echo(Styled(f"    {text}", dim=True))
     if not page.items:
-        echo("Nothing waits for a review.")
+        echo("Nothing to review.")
     elif page.next is not None:
         echo("There are more: pass a larger --limit.")
 
 
 @command
 async def screen() -> None:
-    """Screen everything, and tell what became of it."""
+    """Screen everything, and print how many items are held or warned about."""
     async with opened_engine() as engine:
         namespace = engine.settings.namespace
+        engine.rescreening.require_on()
         report = await engine.status.report(namespace)
         rows = sum(size.rows for size in report.memory.values())
         with click.progressbar(length=rows, label="Screening", show_pos=True, file=sys.stderr) as bar:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import shlex
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -140,7 +141,10 @@ def _announce(listener: socket.socket, settings: Settings) -> None:
         echo(f"Sign-in: {settings.public_url}{PATH}, for remote MCP clients")
     if settings.audit != "off":
         echo(f"Audit:   {settings.audit}")
-    echo(f"Data:    {place(settings)}\nStop:    Ctrl-C")
+    echo(f"Data:    {place(settings)}")
+    if settings.data_dir is not None and settings.database_url is None:
+        echo(f"         In other terminals, first: export RECOLLECT_DATA_DIR={shlex.quote(place(settings))}")
+    echo("Stop:    Ctrl-C")
 
 
 def _listen(host: str, port: int) -> socket.socket:

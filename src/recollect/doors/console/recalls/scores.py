@@ -20,7 +20,9 @@ LABELS = {
     "words": Label("s2", "Words", "How many of the question's words it has, rare ones counting more (keyword search)"),
     "neighbour": Label("s3", "Beside it", "How well the message before or after it matches"),
     "answer": Label("s3", "Answers", "It follows a question that matches"),
-    "session": Label("s5", "Its session", "The best match in the same session: the talk was about it"),
+    "session": Label(
+        "s5", "Session", "The best match in the same session; an item outside any session counts as one of its own"
+    ),
     "company": Label("s5", "Company", "How many other results are of the same session"),
     "opening": Label("s5", "Opening", "It opens its session, or stands alone"),
     "speaker": Label("s4", "Speaker", "Said by somebody whom the question names"),
@@ -38,7 +40,7 @@ GROUPS = {
     "s1": "Meaning",
     "s2": "Words",
     "s3": "Messages around it",
-    "s5": "Its session",
+    "s5": "Session (an item without one counts as its own)",
     "s4": "Who and when",
     "s7": "Length",
     "minus": "Taken off",

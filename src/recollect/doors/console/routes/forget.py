@@ -42,7 +42,7 @@ async def forget(visit: Visit) -> Response:
     except (Invalid, NotFound) as problem:
         status, _ = problems.status_and_title(problem)
         unknown = await unknown_user(visit, "user", "/console/forget") if status == 404 else None
-        return visit.page("forget.html", status, problem=problem, found=None, unknown=unknown, **typed(visit))
+        return visit.page("forget.html", status, problem=problem, found=None, unknown=unknown, **form_values(visit))
     if expected:
         is_item = all(target.kind not in (SESSION, USER) for target in targets)
         return visit.page(
@@ -53,20 +53,21 @@ async def forget(visit: Visit) -> Response:
             twins=twins,
             is_item=is_item,
             rows=ROWS,
+            back=visit.asked("back"),
         )
-    found = await matching(visit, visit.asked("q")) if visit.asked("q") else None
+    found = await matching_items(visit, visit.asked("q")) if visit.asked("q") else None
     is_empty = found is not None and not found.memories
     unknown = await unknown_user(visit, "of_user", "/console/forget") if is_empty else None
-    return visit.page("forget.html", problem=None, found=found, unknown=unknown, **typed(visit))
+    return visit.page("forget.html", problem=None, found=found, unknown=unknown, **form_values(visit))
 
 
-def typed(visit: Visit) -> dict[str, Any]:
+def form_values(visit: Visit) -> dict[str, Any]:
     """What stands in the forms."""
     names = ("user", "session", "name", "of_user", "all")
     return {"question": visit.asked("q"), **{name: visit.asked(name) for name in names}}
 
 
-async def matching(visit: Visit, question: str) -> Recalled:
+async def matching_items(visit: Visit, question: str) -> Recalled:
     """Items that have words of a text, to choose from; if all are wanted, also those that may mean the same."""
     asked = Asked(query=question, user_id=visit.asked("of_user") or None, top_k=FOUND, explain=True)
     found = Recalled.of(await asked.recall(visit.engine, visit.namespace))
@@ -95,7 +96,9 @@ async def confirmed(visit: Visit) -> Response:
         raise Invalid("Choose what to forget")
     forgotten = await visit.engine.forget.several(visit.namespace, targets, twins=twins)
     status = 200 if forgotten.problem is None else problems.status_and_title(forgotten.problem)[0]
-    return visit.page("forget_receipt.html", status, it=forgotten, rows=ROWS, at=datetime.now(UTC))
+    return visit.page(
+        "forget_receipt.html", status, it=forgotten, rows=ROWS, back=visit.given("back"), at=datetime.now(UTC)
+    )
 
 
 ROUTES = [get("/console/forget", forget), post("/console/forget", confirmed)]

@@ -153,11 +153,11 @@ async def around(visit: Visit) -> Response:
     moment = visit.moment_asked("as_of")
     browsing = visit.engine.graph_browsing
     if not visit.asked("node"):
-        return rendering.data(drawn(await browsing.glance(visit.namespace, limit, moment)))
+        return rendering.json_response(drawn(await browsing.glance(visit.namespace, limit, moment)))
     part = await browsing.around(
         visit.namespace, numbers(visit, "node")[0], depth, limit, visit.asked("relation") or None, moment
     )
-    return rendering.data(drawn(part))
+    return rendering.json_response(drawn(part))
 
 
 async def between(visit: Visit) -> Response:
@@ -165,7 +165,7 @@ async def between(visit: Visit) -> Response:
     links = await visit.engine.graph_browsing.between(
         visit.namespace, numbers(visit, "ids"), numbers(visit, "others"), visit.moment_asked("as_of")
     )
-    return rendering.data(drawn(Part([], links)))
+    return rendering.json_response(drawn(Part([], links)))
 
 
 async def path(visit: Visit) -> Response:
@@ -174,7 +174,7 @@ async def path(visit: Visit) -> Response:
     html = bytes(visit.page("graph_paths.html", 200, brief=excerpts.brief, **values).body).decode()
     found = values["found"]
     paths = found.paths if isinstance(found, Paths) else []
-    return rendering.data(drawn(part_of(paths)) | {"html": html})
+    return rendering.json_response(drawn(part_of(paths)) | {"html": html})
 
 
 def part_of(paths: Iterable[Sequence[PathNode]]) -> Part:

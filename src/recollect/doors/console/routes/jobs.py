@@ -68,7 +68,7 @@ async def job(visit: Visit) -> Response:
 async def state(visit: Visit) -> Response:
     """The same for the script that shows it as it goes on."""
     found = await visit.engine.jobs.job(visit.namespace, visit.asked("id"))
-    return rendering.data({"state": found.state, "done": found.done, "total": found.total})
+    return rendering.json_response({"state": found.state, "done": found.done, "total": found.total})
 
 
 async def export(visit: Visit) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from recollect.doors.console import charts
 from recollect.doors.console.charts import Column
 from recollect.doors.console.visit import Visit, get
+from recollect.flows.status import waits_for_review
 from recollect.memory.accounts.usage import UsageLine
 
 # Above this, numbers are estimates: counting more would keep the reader waiting.
@@ -33,11 +34,14 @@ async def overview(visit: Visit) -> Response:
     engine = visit.engine
     report = await engine.status.report(visit.namespace, COUNTED)
     degraded = await engine.degraded()
+    waits = waits_for_review(report.defence)
     largest = max((size.bytes for size in report.memory.values()), default=0)
     return visit.page(
         "overview.html",
         report=report,
-        attention=report.attention if degraded is None else [*report.attention, degraded],
+        # What waits for review has a link here in place of a command.
+        attention=[each for each in (*report.attention, degraded) if each and not (waits and each.startswith(waits))],
+        waits=waits,
         places=PLACES,
         writes=by_hour("Writes per hour", ("Writes",), [(hour.start, (hour.writes,)) for hour in report.activity]),
         recalls=by_hour(

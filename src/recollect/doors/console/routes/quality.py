@@ -1,5 +1,7 @@
 """How well search finds what it should: golden queries, their runs, and whether the two judges agree."""
 
+from collections.abc import Sequence
+
 from starlette.responses import Response
 
 from recollect import checks
@@ -9,8 +11,8 @@ from recollect.doors.console.visit import Visit, get, post
 from recollect.doors.expectations import insight_ids
 from recollect.errors import Invalid
 from recollect.flows.cognitive.agreement import RELEVANT_ABOVE, is_disputed
-from recollect.flows.cognitive.drift import RANKS, TOLERATED_FALL
-from recollect.flows.cognitive.golden_test import MAX_QUERIES, Entry, threshold
+from recollect.flows.cognitive.drift import RANKS, TOLERATED_FALL, precision
+from recollect.flows.cognitive.golden_test import MAX_QUERIES, Entry, Standing, threshold
 from recollect.flows.cognitive.judge import Document
 from recollect.flows.indexing.namespace_models import NotSearched
 from recollect.memory.cognitive.golden import GoldenRun
@@ -38,6 +40,7 @@ async def quality(visit: Visit) -> Response:
         done=visit.asked("done"),
         last=runs[-1] if runs else None,
         chart=chart_of(runs),
+        best=best_of(standings),
         threshold=threshold(runs[-1]) if runs else None,
         tolerated=TOLERATED_FALL,
         ranks=RANKS,
@@ -52,6 +55,12 @@ async def quality(visit: Visit) -> Response:
         missing_key=visit.engine.judges.missing_key,
         relevant_above=RELEVANT_ABOVE,
     )
+
+
+def best_of(standings: Sequence[Standing]) -> float | None:
+    """The precision if the last run had found all that its queries expect; None before a run."""
+    expected = [len(each.query.expected_ids) for each in standings if each.result and each.query.expected_ids]
+    return precision([min(number, RANKS) for number in expected])
 
 
 def chart_of(runs: list[GoldenRun]) -> str:

@@ -23,7 +23,7 @@ async def recall(visit: Visit) -> Response:
 
 async def answer_alone(visit: Visit) -> Response:
     """The answer without the form, for the script that moves through time."""
-    return rendering.part("recall_answer.html", **await answered(visit))
+    return rendering.fragment("recall_answer.html", **await answered(visit))
 
 
 async def answered(visit: Visit) -> dict[str, Any]:

@@ -15,7 +15,8 @@ async def review(visit: Visit) -> Response:
     """The list, the newest first."""
     chosen = visit.asked("state") if visit.asked("state") in STATES else None
     page = ReviewPage([], None)
-    if origin.may("admin"):
+    may_review = origin.may("admin") and origin.current().limits is None
+    if may_review:
         page = await visit.engine.review.page(visit.namespace, chosen, ROWS, reviews.read(visit.asked("behind")))
     settings = visit.engine.settings
     return visit.page(
@@ -23,7 +24,6 @@ async def review(visit: Visit) -> Response:
         items=page.items,
         following=reviews.written(page.next),
         state=chosen or "",
-        may_decide=origin.may("admin"),
         defence=settings.defence,
         masking=settings.masking,
         done=visit.asked("done"),

@@ -57,7 +57,7 @@ async def stream(visit: Visit) -> Response:
         events: list[str] = []
         for change in map(Change.of, page.entries):
             if all(value in (None, getattr(change, name)) for name, value in wanted.items()):
-                shown = rendering.piece("change.html", change=change, link_of=link_of)
+                shown = rendering.fragment_text("change.html", change=change, link_of=link_of)
                 events.append(event(change.number, json.dumps(shown)))
             else:
                 events.append(f"id: {change.number}\n\n")

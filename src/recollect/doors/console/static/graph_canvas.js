@@ -8,6 +8,7 @@ class GraphCanvas {
   static MANY = 1500;
   static PAUSE = 150; // milliseconds after which a moved picture is drawn with care
   static MOST_TEXTS = 150;
+  static ALONG = [0.5, 0.35, 0.65]; // where the text of an edge may stand
 
   // `events.choose(node, together)` is called with a number or null, `events.hover(node)` likewise, `events.moved()`
   // when the layout has begun or ended to move.
@@ -346,23 +347,30 @@ class GraphCanvas {
     }
     pen.font = "11px system-ui, sans-serif";
     for (const link of new Set([...this.onPath, ...told])) {
-      let x = this.lefts[link.source], y = this.tops[link.source];
-      if (link.source === link.target) y -= 3 * this.radius(link.source);
-      else if (link.bend) {
-        const [bentX, bentY] = this.bend(link);
-        x = (x + this.lefts[link.target] + 2 * bentX) / 4;
-        y = (y + this.tops[link.target] + 2 * bentY) / 4;
-      } else {
-        x = (x + this.lefts[link.target]) / 2;
-        y = (y + this.tops[link.target]) / 2;
-      }
-      this.write(`${link.told} ${link.weight.toFixed(2)}`, x, y, true, this.onPath.has(link) ? this.ink : this.quiet);
+      const text = `${link.told} ${link.weight.toFixed(2)}`, width = pen.measureText(text).width;
+      const colour = this.onPath.has(link) ? this.ink : this.quiet;
+      GraphCanvas.ALONG.some((part) => {
+        const [x, y] = this.along(link, part);
+        return this.write(text, x - width / 2, y, width, colour);
+      });
     }
   }
 
-  // Text on a ground of its own, to be readable on top of edges; none where another one is.
-  write(text, x, y, centred, colour) {
-    const { pen, taken } = this, width = pen.measureText(text).width, left = centred ? x - width / 2 : x, cells = [];
+  // A part of the way along the line of an edge.
+  along(link, part) {
+    const x = this.lefts[link.source], y = this.tops[link.source];
+    if (link.source === link.target) return [x, y - 3 * this.radius(link.source)];
+    const [bentX, bentY] = this.bend(link), rest = 1 - part;
+    return [
+      rest * rest * x + 2 * rest * part * bentX + part * part * this.lefts[link.target],
+      rest * rest * y + 2 * rest * part * bentY + part * part * this.tops[link.target],
+    ];
+  }
+
+  // Text on a ground of its own, to be readable on top of edges; none where another one is, or beyond the edge.
+  write(text, left, y, width, colour) {
+    const { pen, taken } = this, cells = [];
+    if (left < 0 || left + width > this.width) return false;
     for (let row = Math.floor((y - 5) / 7); row <= (y + 5) / 7; row++) {
       for (let column = Math.floor(left / 16); column <= (left + width) / 16; column++) cells.push(row * 4096 + column);
     }
@@ -383,10 +391,13 @@ class GraphCanvas {
     const most = this.camera.zoom < 0.25 ? 25 : model.layout.still ? GraphCanvas.MOST_TEXTS : 50;
     pen.font = "12px system-ui, sans-serif";
     let written = 0;
-    for (const node of [this.hovered, this.chosen, this.start, ...model.busiest]) {
+    for (const node of new Set([this.hovered, this.chosen, this.start, ...model.busiest])) {
       if (written >= most) break;
       if (node === null || lefts[node] < 0 || tops[node] < 0 || lefts[node] > this.width || tops[node] > this.height) continue;
-      if (this.write(model.nodes[node].told, lefts[node] + this.radius(node) + 4, tops[node], false, this.ink)) written++;
+      const { told } = model.nodes[node], width = pen.measureText(told).width, x = lefts[node], y = tops[node];
+      const away = this.radius(node) + 4;
+      const places = [[x + away, y], [x - away - width, y], [x - width / 2, y - away - 5], [x - width / 2, y + away + 5]];
+      if (places.some(([left, middle]) => this.write(told, left, middle, width, this.ink))) written++;
     }
   }
 

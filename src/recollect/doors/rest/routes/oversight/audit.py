@@ -21,7 +21,9 @@ async def list_audit_lines(
     before: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="`next` of the previous page")] = None,
     limit: Annotated[int, Query(ge=1, le=audit_trail.MAX_LIMIT)] = audit_trail.DEFAULT_LIMIT,
     by: Annotated[str | None, Query(description="The id or label of a key, or a gateway user")] = None,
-    door: Annotated[str | None, Query(examples=["mcp"])] = None,
+    door: Annotated[
+        str | None, Query(description="rest, gateway, mcp, console, cli or library", examples=["mcp"])
+    ] = None,
     action: Annotated[str | None, Query(examples=["POST /recall"])] = None,
     outcome: Annotated[Literal["done", "refused", "failed"] | None, Query()] = None,
     item: Annotated[str | None, Query(description="A kind of items, or one item: `memory:ID`")] = None,
