@@ -68,6 +68,16 @@ async def test_a_head_of_more_than_32_kb_is_refused_also_when_it_arrives_whole(u
     assert (await sent(url, behind_another))[0] == 431
 
 
+async def test_a_browser_that_asks_too_long_a_question_in_the_console_gets_a_page(url: str) -> None:
+    whole = get(b"/console/recall?query=" + b"%D0%96" * 6 * KB)
+    without_end = b"GET /console/recall?query=" + b"%D0%96" * 12 * KB
+    for request in (whole, without_end, get(b"/console", b"Cookie: " + b"x" * 33 * KB + b"\r\n")):
+        status, body = await sent(url, request)
+        assert (status, b'<p class="fault" role="alert">The address' in body) == (431, True)
+        assert b"go back and shorten it" in body
+    assert (await sent(url, get(b"/consoles?" + b"x" * 33 * KB)))[1].startswith(b"{")
+
+
 async def test_two_lengths_of_one_body_are_refused_and_nothing_is_stored(url: str) -> None:
     for request in (post(b"Content-Length: 5\r\n"), post(b"", b"1.0")):
         status, body = await sent(url, request)

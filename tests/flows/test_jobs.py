@@ -81,7 +81,7 @@ async def test_a_failure_is_told_and_a_defect_is_not_quoted(engine: Engine, name
 
     for work, sentence in ((fails, "The provider is away"), (breaks, UNEXPECTED)):
         job = await ended(engine, namespace, await engine.jobs.start(namespace, "test", {}, work))
-        assert (job.state, job.report) == ("failed", {"failure": sentence})
+        assert (job.state, job.report) == ("failed", {"failure": sentence, "can_go_on": True})
 
 
 async def test_a_job_of_a_server_that_stops_is_stopped_and_of_one_that_died_is_lost(

@@ -6,14 +6,16 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from recollect import trust
+from recollect import origin, trust
 from recollect.errors import Invalid, NotFound
 from recollect.flows.capabilities import Capabilities
 from recollect.flows.kinds import registry
 from recollect.flows.kinds.kind import MAX_SHOWN_CHARACTERS, as_uuid
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.kinds.target import Target
-from recollect.flows.named_items import NamedItem, NamedItems, one_item
+from recollect.flows.long_term.memory_ids import as_uuid as as_memory_id
+from recollect.flows.long_term.memory_ids import bare, existing
+from recollect.flows.named_items import NamedItem, NamedItems, of_memory, one_item
 from recollect.memory.changes import RELEASED
 from recollect.memory.memories import HistoryEntry, StoredMemory
 from recollect.memory.traces import By, Trace, Version
@@ -190,6 +192,34 @@ class Lineage:
             held=held,
             is_whole=has_all_sources and len(events) < MAX_EVENTS and len(superseded) < MAX_SUPERSEDED,
             **({} if memory is None else {name: getattr(memory, name) for name in _SHOWN_DETAILS}),
+        )
+
+    async def of_memory(self, namespace: str, memory_id: str, most: int = MAX_SHOWN_CHARACTERS) -> Story:
+        """The story of a memory. A key with limits is told what the memory is and was, without sources or the feed."""
+        target = Target(MEMORY, bare(memory_id))
+        if origin.current().limits is None:
+            return await self.of(namespace, str(target), most)
+        wanted = as_memory_id(memory_id)
+        async with self._database.reading(namespace) as db:
+            memory = existing(await self._capabilities.memories.find(db, [wanted]), wanted)
+            versions = await self._capabilities.traces.versions(db, wanted, MAX_EVENTS)
+            events = _with_differences(await self._memory_events(db, wanted, (), most), versions, memory)
+        item = of_memory(memory, most)
+        state = _state(item, events)
+        successors = [event.by for event in events if event.event == "superseded"]
+        return Story(
+            name=str(item.target),
+            state=state,
+            text=item.text,
+            at=item.at,
+            speaker=None,
+            events=tuple(events),
+            superseded_by=successors[-1] if successors and state == "superseded" else None,
+            superseded=(),
+            sources=(),
+            is_whole=len(events) < MAX_EVENTS,
+            trust=trust.of_item(MEMORY, None, memory.trust),
+            **{name: getattr(memory, name) for name in _SHOWN_DETAILS},
         )
 
     async def _known(self, db: Statements, asked: Target, most: int) -> tuple[Target, NamedItem | None, list[Event]]:

@@ -82,7 +82,7 @@ class NamedItems:
         ids = {target: parsed for target in targets if (parsed := parse(target.id)) is not None}
         if kind == MEMORY:
             stored = await self._capabilities.memories.find(db, list(ids.values()))
-            items = {str(memory.id): _of_memory(memory, most) for memory in stored.values()}
+            items = {str(memory.id): of_memory(memory, most) for memory in stored.values()}
         else:
             items = await self._others(db, kind, ids, most)
         return {target: items[str(item_id)] for target, item_id in ids.items() if str(item_id) in items}
@@ -131,7 +131,8 @@ def one_item(name: str) -> Target:
     return target
 
 
-def _of_memory(memory: StoredMemory, most: int) -> NamedItem:
+def of_memory(memory: StoredMemory, most: int) -> NamedItem:
+    """A memory as an item, with so many characters of its text."""
     return NamedItem(
         Target(MEMORY, str(memory.id)),
         memory.text[:most],

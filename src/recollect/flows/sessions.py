@@ -91,7 +91,7 @@ class ChatSessions(MasksSecrets):
         async with self._database.reading(namespace) as db:
             session = await self._sessions.find(db, session_id)
         if session is None:
-            raise NotFound(f"Unknown session {session_id}")
+            raise _unknown(session_id)
         return session
 
     async def create(self, namespace: str, session_id: str | None, told: Described) -> Session:
@@ -134,6 +134,9 @@ class ChatSessions(MasksSecrets):
         checks.optional_text(title, "title")
         checks.metadata(metadata)
         async with self._database.transaction(namespace) as tx:
+            # To a key with limits, a session of others is as unknown as one that there is not.
+            if origin.current().limits is not None and await self._sessions.find(tx, session_id) is None:
+                raise _unknown(session_id)
             await self._lock(tx, session_id)
             return await self._merge(tx, session_id, title, metadata, expected, keep_null=keep_null)
 
@@ -289,9 +292,13 @@ class ChatSessions(MasksSecrets):
     async def _lock(self, tx: Transaction, session_id: str, user_id: str | None = None) -> None:
         owner = (await self._sessions.lock(tx, [session_id])).get(session_id)
         if owner is None:
-            raise NotFound(f"Unknown session {session_id}")
+            raise _unknown(session_id)
         if user_id not in (None, owner.user_id):
             raise Conflict(f"Session {session_id} belongs to another user: choose another id")
+
+
+def _unknown(session_id: str) -> NotFound:
+    return NotFound(f"Unknown session {session_id}")
 
 
 def _check_own(session_id: str) -> None:

@@ -54,7 +54,7 @@ where namespace = :namespace and id = any(:session_ids::text[]) order by id for 
 
 -- find
 -- One session.
--- Limit session session_id.
+-- Limit found user_id, agent_id.
 -- Audit session id
 select id, user_id, title, metadata, created_at, updated_at, agent_id
 from sessions

@@ -1,5 +1,6 @@
 -- versions
 -- The last past versions of a memory, the newest first.
+-- Limit memory memory_id.
 -- Audit memory memory_id
 select text, category, metadata, valid_from, valid_until, key, expires_at, pinned, until
 from memory_versions

@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Page
 
 from recollect.engine import Engine
+from recollect.memory.log import NewMessage
 from tests import console_pages
 from tests.browsers import DESKTOP, HEIGHTS, PHONE, TABLET, Browser, inaccessible
 from tests.console_story import tell
@@ -119,6 +120,16 @@ async def test_an_open_namespace_takes_the_forms_of_a_browser(engine: Engine, br
         await page.wait_for_load_state()
         assert "Not allowed" not in await page.content()
         assert await engine.feed.last(namespace) == 1
+
+
+async def test_a_long_role_fits_a_small_phone(engine: Engine, browser: Browser, namespace: str) -> None:
+    await engine.sessions.add(namespace, "s", [NewMessage("r" * 90, "Hello.")], "anna")
+    async with serving(engine) as http, browser.visit(str(http.base_url)) as page:
+        await page.set_viewport_size({"width": 360, "height": 740})
+        await page.goto("/console/session?id=s")
+        for details in await page.locator("details").all():
+            await details.evaluate("each => { each.open = true; }")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 360, await page.evaluate(TOO_WIDE)
 
 
 async def test_every_key_can_be_changed_without_scrolling_sideways_beside_its_label(

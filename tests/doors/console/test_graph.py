@@ -227,6 +227,30 @@ async def test_nodes_and_relations_are_added_and_deleted(
         assert (await visitor.send("/console/graph", f"/console/graph/{action}", "0" * 64)).status_code == 403
 
 
+async def test_a_node_that_exists_is_said_to_exist(visitor: console_visits.Browser) -> None:
+    for label, sentence in (("City", "The node is stored."), ("Person", "Lisbon exists already, as City.")):
+        added = await visitor.send("/console/graph", "/console/graph/add-node", name="Lisbon", label=label)
+        assert sentence in await visitor.text(added.headers["location"])
+
+
+async def test_a_relation_of_a_node_to_itself_is_listed_and_deleted(
+    visitor: console_visits.Browser, engine: Engine, namespace: str
+) -> None:
+    edge = await engine.graph.add_edge(namespace, "Anna", "Anna", "TRUSTS", weight=0.5)
+    await engine.graph.add_edge(namespace, "Anna", "Ben", "KNOWS")
+    node = f"/console/graph?node={edge.source_id}"
+    for address in (node, f"{node}&relation=TRUSTS"):
+        text = await visitor.text(address)
+        assert 'TRUSTS</span> <span class="quiet">weight 0.50' in text
+    assert '<option value="TRUSTS">' in await visitor.text(node)
+    assert "To itself" not in await visitor.text(f"{node}&relation=KNOWS")
+    fields = {"node": str(edge.source_id), "source": "Anna", "relation": "TRUSTS", "target": "Anna", "really": "yes"}
+    assert 'name="target" value="Anna"' in await visitor.text(f"{node}&edit=1")
+    gone = await visitor.send(f"{node}&edit=1", "/console/graph/delete-relation", **fields)
+    text = await visitor.text(gone.headers["location"])
+    assert ("To itself" in text, "KNOWS" in text) == (False, True)
+
+
 async def test_who_may_only_read_is_offered_no_changes(
     visitor: console_visits.Browser, engine: Engine, namespace: str, office: Office
 ) -> None:

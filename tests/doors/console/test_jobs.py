@@ -1,9 +1,11 @@
 """Long work as pages: started by a form, followed by a script or by reloading, and reported."""
 
 import asyncio
+import io
 import json
 import re
 import tempfile
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from recollect.doors.console import door
 from recollect.doors.rest.edge import body_limits
 from recollect.engine import Engine
+from recollect.errors import Unavailable
 from recollect.flows.jobs import jobs as flow
 from recollect.flows.jobs.jobs import Progress
 from recollect.memory.memories import MemoryScope
@@ -42,6 +45,15 @@ async def visitor(engine: Engine) -> AsyncIterator[Visitor]:
 async def upload(visitor: Visitor, name: str, content: bytes, **fields: str) -> httpx.Response:
     fields["csrf"] = token_of(await visitor.text(PAGE))
     return await visitor.http.post(f"{PAGE}/import", data=fields, files={"file": (name, content)})
+
+
+def zipped(*names: str) -> bytes:
+    """An archive of small files."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"x")
+    return file.getvalue()
 
 
 async def shown(visitor: Visitor, engine: Engine, namespace: str, answer: httpx.Response) -> str:
@@ -81,8 +93,47 @@ async def test_an_import_reports_what_was_left_out_and_rejected(
     assert "Rejected: 1" in page
     assert "unknown kind &#39;&lt;script&gt;&#39;" in page
     page = await shown(visitor, engine, namespace, await upload(visitor, "x.txt", b"nothing of the kind"))
-    assert "not a Recollect export" in page
+    assert "x.txt is not a Recollect export, and its format could not be found out: choose the format" in page
     assert (await visitor.send(PAGE, f"{PAGE}/import")).status_code == 422
+
+
+async def test_a_file_that_cannot_be_imported_is_called_by_its_name(
+    visitor: Visitor, engine: Engine, namespace: str
+) -> None:
+    mem0 = json.dumps({"results": [{"memory": "x"}]}).encode()
+    for name, content, fields, sentence in (
+        ("mem0.json", mem0, {"format": "markdown"}, "mem0.json looks like a file of mem0: choose the format mem0"),
+        ("export.zip", b"PK\x03\x04 and no more", {}, "export.zip is a damaged archive"),
+        ("export.jsonl", b"", {}, "export.jsonl is empty"),
+        ("photo.zip", zipped("photo.png"), {"format": "chatgpt"}, "photo.zip has nothing to import"),
+    ):
+        page = await shown(visitor, engine, namespace, await upload(visitor, name, content, **fields))
+        fault = page.partition('<p class="fault" role="alert">')[2].partition("</p>")[0]
+        assert fault.startswith(sentence), fault
+        assert "Start it again" not in page
+        assert "--from" not in page
+        assert tempfile.gettempdir() not in page
+
+
+async def test_a_dry_run_is_one_however_a_script_says_yes(visitor: Visitor, engine: Engine, namespace: str) -> None:
+    content = notes(Mira="Mira works at the harbour.").read_bytes()
+    page = await shown(visitor, engine, namespace, await upload(visitor, "notes.zip", content, dry_run="on"))
+    assert "What would be imported" in page
+    refused = await upload(visitor, "notes.zip", content, dry_run="perhaps")
+    assert (refused.status_code, "dry_run must be yes or no" in refused.text) == (422, True)
+
+
+@pytest.mark.parametrize(("done", "advice"), [(5, "What was done stays done. Start it again"), (0, "Nothing was done")])
+async def test_work_that_may_succeed_later_is_to_be_started_again(
+    visitor: Visitor, engine: Engine, namespace: str, done: int, advice: str
+) -> None:
+    async def work(progress: Progress) -> dict[str, Any]:
+        progress.tell(done, 10)
+        raise Unavailable("The provider is away")
+
+    job_id = await engine.jobs.start(namespace, "switch", {"model": "openai:m"}, work)
+    await ended(engine, namespace, str(job_id))
+    assert advice in await visitor.text(f"{PAGE}/job?id={job_id}")
 
 
 async def test_a_file_may_be_larger_than_other_bodies_but_not_without_end(

@@ -178,7 +178,7 @@ async def test_a_memory_that_changed_meanwhile_is_not_overwritten(
         ("edit", {"text": "Anna lives in Turin.", "category": "fact"}),
         ("pin", {"pinned": "yes"}),
         ("expiry", {"days": "3"}),
-        ("delete", {}),
+        ("delete", {"really": "yes"}),
     ):
         answer = await send(browser, memory, action, **fields)
         page = words(answer.text)
@@ -239,13 +239,33 @@ async def test_a_memory_is_replaced_brought_back_and_deleted(browser: Browser, e
     assert done(await send(browser, superseded, "undo")) == "undone"
     back = await engine.memories.get(namespace, str(rome.id))
     assert back.superseded_by is None
-    assert done(await send(browser, back, "delete", restore="yes")) == "deleted"
+    unsure = await send(browser, back, "delete")
+    assert (unsure.status_code, words(unsure.text).count("Nothing was changed")) == (422, 1)
+    assert "tick the box beside the button" in unsure.text
+    assert '<input type="checkbox" name="really" value="yes" required>' in await browser.text(address(back))
+    assert done(await send(browser, back, "delete", restore="yes", really="yes")) == "deleted"
     (milan,) = (await engine.memories.newest(namespace, ANNA)).memories
     assert milan.text == "Anna lives in Milan."
     page = words(await browser.text(address(rome)))
     assert "What it said is gone" in page
     assert "Anna lives in Rome" not in page
     assert "Deleted in the console" in page
+
+
+async def test_a_memory_that_changed_meanwhile_is_replaced_once_the_change_was_seen(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "Anna lives in Rome.")
+    await engine.memories.update(namespace, str(memory.id), Change("Anna lives in Milan."))
+    typed = {"text": "Anna lives in Turin.", "user": "anna", "category": "fact", "supersedes": str(memory.id)}
+    form = "/console/memories"
+    refused = await browser.send(form, form, since=memory.since.isoformat(), **typed)
+    assert (refused.status_code, "look again, then decide" in refused.text) == (409, True)
+    assert "What it says now Anna lives in Milan." in words(refused.text)
+    assert "Anna lives in Turin." in refused.text, "what was typed is not lost"
+    since = re.search('name="since" value="([^"]*)"', refused.text)
+    assert since is not None
+    assert done(await browser.send(form, form, since=unescape(since[1]), **typed)) == "replaced"
 
 
 async def test_without_a_key_the_newer_memory_stays_in_force_after_an_undo(
@@ -302,6 +322,20 @@ async def test_a_memory_of_a_hundred_kilobytes_has_a_small_page_with_its_changes
     )
 
 
+async def test_a_time_that_is_still_to_come_leads_back_to_the_page_of_now(
+    browser: Browser, engine: Engine, namespace: str
+) -> None:
+    memory = await add(engine, namespace, "Anna lives in Rome.")
+    answer = await browser.open(address(memory, as_of="2999-01-01T00:00:00"))
+    assert (answer.status_code, f'href="{address(memory)}">Show the page as it is now' in answer.text) == (422, True)
+
+
+async def test_a_text_that_is_too_long_is_told_what_to_do(browser: Browser, engine: Engine, namespace: str) -> None:
+    form = "/console/memories"
+    answer = await browser.send(form, form, text="x" * 1_100_000, user="anna", category="fact")
+    assert (answer.status_code, "split it into several memories" in answer.text) == (413, True)
+
+
 async def test_memories_of_another_namespace_are_not_there(browser: Browser, engine: Engine, namespace: str) -> None:
     other = f"{namespace}-other"
     memory = await add(engine, other, "Anna lives in Rome.")
@@ -311,7 +345,7 @@ async def test_memories_of_another_namespace_are_not_there(browser: Browser, eng
     assert (await browser.open(f"/console/forget?name=memory:{memory.id}")).status_code == 404
     await add(engine, namespace, "Ben likes tea.", MemoryScope("ben"))
     known = {"id": str(memory.id), "since": memory.since.isoformat()}
-    answer = await browser.send("/console/memories", "/console/memory/delete", **known)
+    answer = await browser.send("/console/memories", "/console/memory/delete", really="yes", **known)
     assert answer.status_code == 404
     assert (await engine.memories.get(other, str(memory.id))).text == "Anna lives in Rome."
 

@@ -136,9 +136,9 @@ async def test_what_is_wrong_stands_beside_the_form_which_stays_filled(visitor: 
         "since": ("<b>soon", "since must be a date and time"),
         "kinds": ("dreams", "kind must be one of"),
         "min_relevance": ("2", "min_relevance must be a number between 0 and 1"),
-        "top_k": ("1001", "top_k must be"),
+        "top_k": ("1001", "(top_k) must be"),
         "half_life_days": ("long", "half_life_days must be a number of days"),
-        "token_budget": ("0", "token_budget must be"),
+        "token_budget": ("0", "“Token budget” must be"),
         "include_pinned": ("1", "user_id, agent_id, or session_id"),
     }
     for name, (value, sentence) in wrong.items():
@@ -257,7 +257,7 @@ async def test_a_key_is_read_from_a_variable_and_what_mcp_lacks_is_told(
     page = await visitor.text(page_of(query=QUESTION, min_relevance="default", half_life_days=3, now="2026-01-01"))
     assert '-H "Authorization: Bearer $KEY"' in pasted(page, "curl")
     assert key.secret not in page
-    assert "does not take min_relevance, now, half_life_days" in page
+    assert "does not take the relevance floor “default” (it takes numbers), now, half_life_days" in page
     async with Client(RecollectServer(engine)) as mcp:
         result = await mcp.call_tool("recall", json.loads(pasted(page, "mcp"))["params"]["arguments"])
     assert not result.is_error
@@ -297,6 +297,8 @@ async def test_with_a_key_of_one_user_everybody_else_is_left_out(engine: Engine,
         await visitor.sign_in(key.secret)
         page = await visitor.text(page_of(query=QUESTION))
         assert [text for _, text in results(page)] == ["The spare key of Bob is at work."]
+        assert "user_id=&#39;bob&#39;" in page.partition('id="python-1"')[2].partition("</pre>")[0]
+        assert "to the key that you signed in with" in page
         assert (await visitor.open(page_of(query=QUESTION, user_id="ann"))).status_code == 403
         assert (await visitor.open("/console/watch")).status_code == 403
 
@@ -402,3 +404,59 @@ async def test_times_at_the_edge_of_the_calendar_are_no_fault(engine: Engine, ed
             for name in names:
                 answer = await browser.open(f"{page}&{urlencode({name: edge})}")
                 assert answer.status_code in (200, 404, 422), f"{page} {name}: {answer.status_code}"
+
+
+async def test_a_past_answer_says_what_is_missing_from_it(visitor: Browser) -> None:
+    sentence = "deleted, forgotten or has expired since is missing"
+    assert sentence in await visitor.text(page_of(query=QUESTION, as_of="2020-01-01"))
+    assert sentence not in await visitor.text(page_of(query=QUESTION))
+
+
+async def test_only_a_floor_that_is_no_number_is_left_out_of_the_mcp_call(visitor: Browser) -> None:
+    page = await visitor.text(page_of(query=QUESTION, min_relevance="0.3"))
+    assert ("&#34;min_relevance&#34;: 0.3" in page, "The MCP tool does not take" in page) == (True, False)
+    page = await visitor.text(page_of(query=QUESTION, min_relevance="default"))
+    assert "does not take the relevance floor “default” (it takes numbers)" in page
+
+
+async def test_a_question_that_no_address_has_room_for_is_not_cut_and_not_sent(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    async with listening(engine) as url, browser.visit(url) as page:
+        await page.goto("/console/recall")
+        field = page.get_by_label("Question", exact=True)
+        for long in ("word " * 7_200, "Ж" * 4_500):
+            await field.fill(long)
+            await page.get_by_role("button", name="Ask").click()
+            assert "too long for an address" in await field.evaluate("field => field.validationMessage")
+            assert await field.input_value() == long
+        await field.fill("Where is the key?")
+        await page.get_by_role("button", name="Ask").click()
+        await page.wait_for_url("**/console/recall?query=*")
+
+
+async def test_without_a_script_the_server_says_that_a_question_is_too_long(
+    engine: Engine, namespace: str, browser: browsers.Browser
+) -> None:
+    async with listening(engine) as url, browser.visit(url, javascript=False, complaints=["431"]) as page:
+        await page.goto("/console/recall")
+        await page.get_by_label("Question", exact=True).fill("Ж" * 6_500)
+        await page.get_by_role("button", name="Ask").click()
+        await page.get_by_text("go back and shorten it").wait_for()
+        assert await page.get_by_role("heading", name="Too long").is_visible()
+
+
+async def test_a_filter_by_another_name_is_refused_and_not_ignored(visitor: Browser) -> None:
+    for address in (
+        page_of(query=QUESTION, user="zzz"),
+        "/console/memories?user_id=zzz",
+        "/console/sessions?users=zzz",
+    ):
+        answer = await visitor.open(address)
+        assert (answer.status_code, "This page has no parameter user" in answer.text) == (422, True), address
+        assert "Did you mean user" in answer.text
+        assert "flowerpot" not in answer.text
+
+
+async def test_a_number_is_called_as_its_field(visitor: Browser) -> None:
+    assert "“At most” (top_k) must be a whole number" in (await visitor.open(page_of(query="key", top_k="x"))).text

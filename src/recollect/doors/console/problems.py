@@ -1,6 +1,6 @@
 """What went wrong, as a page that says it and where to go from there."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -47,7 +47,17 @@ def failed(request: Request, problem: RecollectError) -> Response:
     status, title = status_and_title(problem)
     token = cookies.token_in(request.headers)
     csrf = "" if token is None else cookies.csrf_of(token)
-    return rendering.page(request, "problem.html", status, title=title, sentence=str(problem), csrf=csrf)
+    values = {"title": title, "sentence": str(problem), "now": now(request), "csrf": csrf}
+    return rendering.page(request, "problem.html", status, **values)
+
+
+def now(request: Request) -> str | None:
+    """The same page as it is now, if it was asked for as it was at a time, which may be none."""
+    asked = request.query_params
+    if request.method != "GET" or "as_of" not in asked:
+        return None
+    kept = [(name, value) for name, value in asked.multi_items() if name != "as_of"]
+    return f"{request.url.path}?{urlencode(kept)}"
 
 
 def status_and_title(problem: RecollectError) -> tuple[int, str]:

@@ -33,6 +33,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 
+# Where a visit begins. The overview is about everybody, which a key of one user or agent may not see.
+HOME, LIMITED_HOME = "/console", "/console/memories"
+
 # Characters that change how others look, or that nobody can see; a tab and a newline are harmless. Joiners stay between
 # letters of scripts that need them (Arabic, those of India, Burmese, Khmer, Mongolian) and within emoji; a variation
 # selector stays behind what has variants (symbols, emoji, Chinese characters, Burmese) and within a keycap.
@@ -56,10 +59,11 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     """A whole page."""
     state = request.scope.get("state", {})
     caller = {"namespace": state.get("namespace"), "author": state.get("author"), "role": origin.current().role}
-    may_erase = origin.may("admin")
-    may_review = may_erase and origin.current().limits is None
+    may_erase, is_limited = origin.may("admin"), origin.current().limits is not None
+    may_review = may_erase and not is_limited
     may = {"may_change": origin.may("write"), "may_erase": may_erase, "may_review": may_review}
-    values = {"csrf": "", "path": request.url.path, **caller, **may, **values}
+    where = {"path": request.url.path, "home": LIMITED_HOME if is_limited else HOME}
+    values = {"csrf": "", **where, "is_limited": is_limited, **caller, **may, **values}
     return HTMLResponse(_environment().get_template(template).render(**values), status, HEADERS)
 
 

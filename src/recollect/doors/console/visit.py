@@ -13,8 +13,9 @@ from starlette.routing import Route
 
 from recollect import checks, origin
 from recollect.doors.console import cookies, problems, rendering, uploads
+from recollect.doors.console.rendering import shortened
 from recollect.engine import Engine
-from recollect.errors import Invalid, RecollectError
+from recollect.errors import Conflict, Invalid, RecollectError
 from recollect.origin import Role
 
 Page = Callable[["Visit"], Awaitable[Response]]
@@ -22,6 +23,24 @@ Page = Callable[["Visit"], Awaitable[Response]]
 # Forms have a few short fields; only an import brings a file.
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 1024 * 1024
+
+_TOO_LONG = "What you typed in one field is larger than 1 MB: go back and shorten it, or split it into several memories"
+
+# Of fields for numbers whose names nobody sees.
+LABELS = {
+    "top_k": "“At most” (top_k)",
+    "token_budget": "“Token budget”",
+    "max_messages": "“Messages of a sliding window”",
+    "max_tokens": "“Tokens above which the oldest are summarised”",
+    "hours": "“Hours that the old key still works”",
+    "requests_per_minute": "“Requests per minute”",
+    "rows_per_day": "“Items stored per day”",
+    "bytes_per_day": "“Bytes stored per day”",
+}
+YES, NO = ("yes", "on", "true", "1"), ("", "no", "off", "false", "0")
+
+# What scripts add to each address.
+OF_NAMESPACE = "of_namespace"
 
 
 class Visit:
@@ -75,6 +94,19 @@ class Visit:
         """The values of a field that may stand several times."""
         return [value for value in self._form.getlist(name) if isinstance(value, str)]
 
+    def ticked(self, name: str) -> bool:
+        """Whether a box of the form is ticked."""
+        value = self.given(name).strip().lower()
+        if value not in YES + NO:
+            raise Invalid(f"{name} must be yes or no")
+        return value in YES
+
+    def require_known(self, *names: str) -> None:
+        """Refuse an address with other parameters than these: a filter that is ignored would show more than wanted."""
+        for name in self.request.query_params:
+            if name not in names and name != OF_NAMESPACE:
+                raise Invalid(f"This page has no parameter {shortened(name)}. {checks.nearest(name, names)}")
+
     def require_sure(self) -> None:
         """Refuse a form whose box that confirms it is not ticked."""
         if self.given("really") != "yes":
@@ -86,6 +118,15 @@ class Visit:
         if not isinstance(value, UploadFile) or not value.filename:
             raise Invalid("Choose a file first")
         return value
+
+    def require_same_namespace(self) -> None:
+        """Refuse the script of a page of another namespace: since it was opened, somebody signed in or out."""
+        shown = self.request.query_params.get(OF_NAMESPACE)
+        if shown not in (None, self.namespace):
+            raise Conflict(
+                f"This page shows the namespace {shown}, but this browser now opens {self.namespace}, because somebody "
+                "signed in or out: reload the page"
+            )
 
     async def is_still_admitted(self) -> bool:
         """Whether who came in may still be here: nobody signed out, no key was revoked or made meanwhile."""
@@ -113,6 +154,7 @@ class Visit:
 def _number(text: str, name: str, default: int, least: int, most: int) -> int:
     if not text:
         return default
+    name = LABELS.get(name, name)
     if not re.fullmatch("-?[0-9]{1,19}", text):
         raise Invalid(f"{name} must be a whole number")
     checks.between(int(text), least, most, name)
@@ -125,7 +167,9 @@ def get(path: str, page: Page) -> Route:
     async def answer(request: Request) -> Response:
         request.scope["route"] = route  # for the log
         try:
-            return await page(Visit(request))
+            visit = Visit(request)
+            visit.require_same_namespace()
+            return await page(visit)
         except RecollectError as problem:
             return problems.failed(request, problem)
 
@@ -150,6 +194,8 @@ def post(path: str, change: Page, role: Role = "read") -> Route:
                     return problems.refused(request.scope, 403, problems.NOT_OURS)
                 return await change(Visit(request, form))
         except HTTPException as problem:  # a form that cannot be read
+            if "maximum size" in problem.detail:
+                return problems.refused(request.scope, 413, _TOO_LONG)
             return problems.refused(request.scope, problem.status_code, problem.detail)
         except RecollectError as problem:
             return problems.failed(request, problem)

@@ -191,8 +191,9 @@ class Access:
         key_id = origin.current().key_id
         if key_id is None:
             return None
-        async with self._database.reading(namespace) as db:
-            return await self._keys.working(db, key_id)
+        with origin.own_work():  # whatever limits a key has, itself it may see
+            async with self._database.reading(namespace) as db:
+                return await self._keys.working(db, key_id)
 
     async def users(self, namespace: str, limit: int, after: str = "", prefix: str = "") -> list[Key]:
         """The last key of each user of the gateway, in the order of their ids, behind one of them."""
@@ -358,7 +359,7 @@ class Access:
         if key is None:
             raise Conflict(
                 f"User {user_id} already has a key, which is shown only once. "
-                "If it is lost: `recollect keys list`, `recollect keys revoke ID`, then create the user again."
+                "If it is lost, revoke it in the console or with `recollect keys`, and create the user again."
             )
         return NewKey(key.id, secret, key.created_at, key.expires_at)
 

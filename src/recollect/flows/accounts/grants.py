@@ -82,7 +82,9 @@ class Grants:
             return await self._grants.readers(db, limit)
 
     async def held(self, namespace: str, key_ids: Sequence[str]) -> dict[str, list[Grant]]:
-        """The grants that keys of a namespace hold, by key id."""
+        """The grants that keys of a namespace hold, by key id; a key with limits is granted none."""
+        if origin.current().limits is not None:
+            return {}
         async with self._database.reading(namespace) as db:
             grants = await self._grants.held(db, key_ids)
         by_key = defaultdict(list)

@@ -7,6 +7,7 @@ charged by `recollect.storage.limits.meter`.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -83,7 +84,9 @@ class Quotas:
     async def used(self, namespace: str, keys: Sequence[Key]) -> dict[str, Used]:
         """What keys have used, by key id; only for keys with a quota."""
         limited = [key.id for key in keys if key.user_id is None and self.effective(key) != NO_QUOTA]
-        return await self._read(namespace, "key", limited) if limited else {}
+        is_own = limited == [origin.current().key_id]
+        with origin.own_work() if is_own else nullcontext():  # whatever limits a key has, its own use it may see
+            return await self._read(namespace, "key", limited) if limited else {}
 
     async def used_by_users(self, namespace: str, user_ids: Sequence[str]) -> dict[str, Used]:
         """What users have used, by user id; empty if users have no quota."""

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect import checks, origin, tasks
-from recollect.errors import Conflict, NotFound, RecollectError, Unavailable
+from recollect.errors import AccessDenied, Conflict, Invalid, NotFound, RecollectError, Unavailable
 from recollect.flows.accounts.audit import Audit
 from recollect.flows.defence.masking import MasksSecrets
 from recollect.identifiers import uuid7
@@ -126,11 +126,12 @@ class Jobs(MasksSecrets):
                 return ("done", working.result()) if working.done() else ("stopped", telling.result())
         except RecollectError as problem:
             # It may quote a file.
-            return "failed", {"failure": await self.cleaned(job.namespace, str(problem))}
+            failure = {"failure": await self.cleaned(job.namespace, str(problem))}
+            return "failed", failure | {"can_go_on": not isinstance(problem, Invalid | AccessDenied)}
         # A task that nobody awaits would fail unnoticed, and its job seem to run.
         except Exception:  # noqa: BLE001
             _log.exception("A job failed unexpectedly", extra={"namespace": job.namespace})
-            return "failed", {"failure": UNEXPECTED}
+            return "failed", {"failure": UNEXPECTED, "can_go_on": True}
 
     async def _as_starter(self, job: _Running, work: Work) -> dict[str, Any]:
         with origin.resumed(job.starter):

@@ -15,11 +15,11 @@ from recollect.flows.forgetting.prune import Prune, Pruned, not_changed_for
 from recollect.flows.indexing.indexer import Indexer
 from recollect.flows.indexing.model_switch import EmbeddingSwitch
 from recollect.flows.jobs.jobs import Jobs, Progress
-from recollect.flows.transfer.foreign.foreign_files import ForeignFiles, refuse_other_format
+from recollect.flows.transfer.foreign.foreign_files import ForeignFiles, OtherFormat, refuse_other_format
 from recollect.flows.transfer.foreign.formats import FORMATS, MEM0, MEMORY_JSON, recognised
 from recollect.flows.transfer.foreign_imports import Adopting
 from recollect.flows.transfer.import_report import Report
-from recollect.flows.transfer.importing import Importing, require_admin
+from recollect.flows.transfer.importing import Importing, NotAnExport, require_admin
 from recollect.memory.accounts.jobs import Job
 from recollect.origin import Role
 from recollect.settings import EMBEDDING_MODEL
@@ -32,6 +32,9 @@ ORIGINS = (EXPORT, *FORMATS, MEM0, MEMORY_JSON)
 
 # Of a report, what is kept of each list.
 MAX_KEPT = 100
+
+# How archives begin: zip, gzip, 7z, rar, xz.
+ARCHIVES = (b"PK", b"\x1f\x8b", b"7z", b"Rar!", b"\xfd7zX")
 
 DAY_SECONDS = 86_400.0
 
@@ -175,6 +178,9 @@ class LongWork(MasksSecrets):
             report = await self._imported(namespace, upload, found, progress)
             # It quotes names from the file.
             return await self.cleaned(namespace, report.document(MAX_KEPT)) | {"origin": found}
+        except Invalid as problem:
+            # Whoever uploaded the file knows its name, not where it is here.
+            raise Invalid(_explained(problem, upload.path).replace(f"{upload.path.parent}/", "")) from problem
         finally:
             upload.discard()
 
@@ -211,6 +217,21 @@ class LongWork(MasksSecrets):
             if found == MEM0:
                 return await self._adopting.mem0(namespace, file, upload.user_id, more)
             return await self._adopting.memory_json(namespace, file, more)
+
+
+def _explained(problem: Invalid, path: Path) -> str:
+    """What is wrong with an uploaded file; the flows that imports share name options of the command line."""
+    if isinstance(problem, OtherFormat):
+        return f"{path.name} looks like {problem.about}: choose the format {problem.found}"
+    if not isinstance(problem, NotAnExport):
+        return str(problem)
+    with path.open("rb") as file:
+        beginning = file.read(4)
+    if not beginning:
+        return f"{path.name} is empty: there is nothing to import"
+    if beginning.startswith(ARCHIVES):
+        return f"{path.name} is a damaged archive, or one of another kind than zip: pack it anew as a zip"
+    return f"{path.name} is not a Recollect export, and its format could not be found out: choose the format"
 
 
 def _lines(path: Path) -> int:

@@ -35,6 +35,13 @@ _REASONS = {
 }
 
 
+class NotAnExport(Invalid):
+    """A file that is none of our exports; the message is for the command line."""
+
+    def __init__(self) -> None:
+        super().__init__("The file is not a Recollect export. For other formats, use --from.")
+
+
 class _Missing:
     """Records that were refused. Under their ids something else may be here, so nothing may refer to them."""
 
@@ -128,7 +135,7 @@ class Importing(MasksSecrets):
         lines = read(file)
         header = next(lines, None)
         if not isinstance(header, Line) or header.fields.get("kind") != FORMAT:
-            raise Invalid("The file is not a Recollect export. For other formats, use --from.")
+            raise NotAnExport
         if header.fields.get("version") != VERSION:
             raise Invalid(
                 f"The file has export version {header.fields.get('version')!r}, but this version of Recollect reads "

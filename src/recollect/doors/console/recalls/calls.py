@@ -2,15 +2,22 @@
 
 import json
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from recollect import origin
 from recollect.doors.console.rendering import has_unseen
 from recollect.doors.recalls import Asked
 
 # What the MCP tool does not take: it is for programs.
 NOT_OVER_MCP = frozenset({"token_budget", "include_pinned", "now", "half_life_days"})
 MCP_MAX_TOP_K = 100
+
+# What it takes, but not with every value.
+NOT_TAKEN = {
+    "min_relevance": "the relevance floor “default” (it takes numbers)",
+    "top_k": f"more than {MCP_MAX_TOP_K} results",
+}
 
 TIMES = ("since", "until", "as_of", "valid_at", "now")
 LIBRARY_NAMES = {"metadata": "metadata_filters"}
@@ -53,8 +60,11 @@ def calls(asked: Asked, server: str, namespace: str, needs_key: bool) -> Calls:
         "method": "tools/call",
         "params": {"name": "recall", "arguments": accepted},
     }
-    left_out = tuple(name for name in body if name not in accepted)
-    return Calls(curl(body, server, needs_key), python(body, namespace), _json(call, indent=2), left_out)
+    left_out = tuple(NOT_TAKEN.get(name, name) for name in body if name not in accepted)
+    # A program that uses the library has no key, so it asks for what the key is limited to.
+    user_id, agent_id = origin.narrowed(asked.user_id, asked.agent_id)
+    of_library = given(replace(asked, user_id=user_id, agent_id=agent_id))
+    return Calls(curl(body, server, needs_key), python(of_library, namespace), _json(call, indent=2), left_out)
 
 
 def given(asked: Asked) -> dict[str, Any]:

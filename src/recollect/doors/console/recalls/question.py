@@ -1,6 +1,6 @@
 """The form of a question: what the address says, as every other door is asked it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from recollect import checks, origin, trust
 from recollect.doors.console.visit import Visit
@@ -90,6 +90,7 @@ class Form:
 
     def asked(self) -> Asked:
         """The question. What it must be besides, the engine says."""
+        self.visit.require_known(*(field.name for field in fields(Asked)), *COMPARED)
         metadata = self["metadata"]
         return Asked(
             query=self["query"],

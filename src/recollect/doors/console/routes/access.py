@@ -36,7 +36,8 @@ async def access(visit: Visit) -> Response:
     users: list[Key] = []
     connections: list[Connection] = []
     readers: list[Grant] = []
-    if origin.may("admin"):
+    manages = origin.may("admin") and origin.current().limits is None
+    if manages:
         keys = await flow.applications(namespace, ROWS + 1, skip)
         users = await flow.users(namespace, ROWS + 1, visit.asked("after"), prefix)
         connections = await visit.engine.connections.of_namespace(namespace, MAX_CONNECTIONS)
@@ -50,7 +51,9 @@ async def access(visit: Visit) -> Response:
     return visit.page(
         "access.html",
         done=visit.asked("done"),
-        is_open=await flow.is_open(namespace),
+        may_erase=manages,
+        # Whoever came with a key found the namespace closed.
+        is_open=origin.current().key_id is None and await flow.is_open(namespace),
         keys=keys[:ROWS],
         own_id=origin.current().key_id,
         guards=sum(1 for key in keys if key.revoked_at is None) if not skip else None,

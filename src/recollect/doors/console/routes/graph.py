@@ -55,10 +55,18 @@ async def page(visit: Visit) -> Response:
         label=visit.asked("label"),
         q=visit.asked("q"),
         order=order_asked(visit),
-        done=DONE.get(visit.asked("done")),
+        done=done(visit.asked("done"), values["node"]),
         most=MAX_PART,
         deepest=MAX_DEPTH,
     )
+
+
+def done(code: str, node: object) -> str | None:
+    """What a form did."""
+    if code == "known" and isinstance(node, ShownNode):
+        name, label = (rendering.written_out(rendering.shortened(each, 80)) for each in (node.name, node.label))
+        return f"{name} exists already, as {label}."
+    return DONE.get(code)
 
 
 async def list_values(visit: Visit) -> dict[str, object]:
@@ -85,15 +93,18 @@ async def node_values(visit: Visit) -> dict[str, object]:
     on_a_page = EDITED_ON_A_PAGE if edits else NEIGHBOURS_ON_A_PAGE
     node = await visit.engine.graph_browsing.node(visit.namespace, numbers(visit, "node")[0], moment)
     around = await visit.engine.graph.neighbors(visit.namespace, node.name, relation or None, depth, moment)
+    own = await visit.engine.graph_browsing.between(visit.namespace, [node.id], [node.id], moment)
+    named = {*(link.relation for link in own), *(each.relation for n in around.neighbors for each in n.relations)}
     return {
         "node": node,
+        "loops": [link for link in own if relation in ("", link.relation)][:NEIGHBOURS_ON_A_PAGE],
         "around": around,
         "shown": around.neighbors[skip : skip + on_a_page],
         "skip": skip,
         "on_a_page": on_a_page,
         "depth": depth,
         "relation": relation,
-        "relations": sorted({each.relation for neighbor in around.neighbors for each in neighbor.relations}),
+        "relations": sorted(named),
         "edits": edits,
         "properties": properties_of(node),
         "as_of": visit.asked("as_of"),
@@ -211,7 +222,7 @@ def numbers(visit: Visit, name: str) -> list[int]:
 async def add_node(visit: Visit) -> Response:
     """A new node, or another label or none for one that is there."""
     node = await visit.engine.graph.add_node(visit.namespace, visit.given("label").strip(), visit.given("name").strip())
-    return visit.go(PAGE, node=str(node.id), done="node")
+    return visit.go(PAGE, node=str(node.id), done="node" if node.created else "known")
 
 
 async def add_relation(visit: Visit) -> Response:

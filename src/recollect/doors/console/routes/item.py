@@ -46,7 +46,10 @@ async def story_of(visit: Visit, most: int) -> Story:
     """The story of the item that the address names."""
     if not visit.asked("name"):
         raise Invalid("The address names no item: it ends with a name such as ?name=insight:12")
-    return await visit.engine.lineage.of(visit.namespace, visit.asked("name"), most)
+    name, lineage = visit.asked("name"), visit.engine.lineage
+    if name.startswith(f"{MEMORY}:"):
+        return await lineage.of_memory(visit.namespace, name, most)
+    return await lineage.of(visit.namespace, name, most)
 
 
 ROUTES = [get("/console/item", item), get("/console/text", text)]

@@ -99,8 +99,9 @@ async def pieces(first: str, lines: AsyncIterator[str]) -> AsyncIterator[str]:
 async def import_file(visit: Visit) -> Response:
     """Take a file, and import it in the background."""
     user = visit.given("user").strip() or None
+    dry_run = visit.ticked("dry_run")
     path = await uploads.kept(visit.file("file"))
-    upload = Upload(path, visit.given("format") or None, user, dry_run=visit.given("dry_run") == "yes")
+    upload = Upload(path, visit.given("format") or None, user, dry_run=dry_run)
     return visit.go(JOB_PAGE, id=str(await visit.engine.long_work.import_file(visit.namespace, upload)))
 
 

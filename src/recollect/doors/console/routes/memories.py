@@ -35,6 +35,7 @@ FIELDS = (
     *("text", "user", "agent", "session", "category", "key", "valid_from", "valid_until", "expires_at", "metadata"),
     *("pinned", "supersedes", "since"),
 )
+DONE = {"deleted": "The memory is deleted."}
 # A search ranks what is in force; these say which of all memories a list has.
 ONLY_OF_LISTS = {"key": "key", "pinned": "pinned", "state": "state", "expiring": "expiry"}
 
@@ -60,6 +61,7 @@ async def memories(visit: Visit) -> Response:
     asked = {name: visit.asked(name) for name in FILTERS}
     listing, problem, times = Listing(()), None, dict[str, datetime | None].fromkeys(TIMES)
     try:
+        visit.require_known(*FILTERS, "cursor", "done")
         times = {name: time_of(asked[name], name) for name in TIMES}
         listing = await (found if asked["q"] else listed)(visit, asked)
     except Invalid as fault:
@@ -68,6 +70,7 @@ async def memories(visit: Visit) -> Response:
         "memories.html",
         422 if problem else 200,
         asked=asked,
+        done=DONE.get(visit.asked("done")),
         times=times,
         listing=listing,
         problem=problem,
@@ -162,7 +165,12 @@ async def add(visit: Visit) -> Response:
         )
     except (Invalid, Conflict) as problem:
         status, _ = problems.status_and_title(problem)
-        return visit.page("new_memory.html", status, problem=problem, categories=CATEGORIES, typed=typed)
+        now = None
+        if isinstance(problem, Conflict) and typed["supersedes"]:
+            # Whoever sees what it says now may decide again.
+            now = await visit.engine.memories.get(visit.namespace, typed["supersedes"])
+            typed["since"] = now.since.isoformat()
+        return visit.page("new_memory.html", status, problem=problem, categories=CATEGORIES, typed=typed, now=now)
     done = "replaced" if added.what == "created" and added.superseded else added.what
     degraded = {"degraded": "1"} if added.degraded else {}
     return visit.go("/console/memory", id=str(added.memory.id), done=done, **degraded)

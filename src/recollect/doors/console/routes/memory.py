@@ -16,7 +16,6 @@ from recollect.doors.recalls import metadata_of_text
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.flows.kinds.long_term import MEMORY
 from recollect.flows.lineage import Event, Story
-from recollect.flows.long_term.memory_ids import bare
 from recollect.flows.long_term.memory_requests import Change, metadata_patch
 from recollect.flows.long_term.memory_results import Written
 from recollect.memory.memories import CATEGORIES, StoredMemory
@@ -73,7 +72,7 @@ async def shown(
     """The page, with what went wrong with a form on it, and what had been typed there."""
     if not memory_id:
         raise Invalid("The address names no memory: open one from the list")
-    story = await visit.engine.lineage.of(visit.namespace, f"{MEMORY}:{bare(memory_id)}", READ_CHARACTERS)
+    story = await visit.engine.lineage.of_memory(visit.namespace, memory_id, READ_CHARACTERS)
     is_there = story.state in ("in_force", "superseded")
     stored = await visit.engine.memories.get(visit.namespace, memory_id) if is_there else None
     as_of = time_of(visit.asked("as_of"), "as_of")
@@ -177,6 +176,8 @@ def changing(done: str, change: Callable[[Visit, str, datetime | None], Awaitabl
             is_edit = visit.request.url.path == EDIT
             status, _ = problems.status_and_title(problem)
             return await shown(visit, memory_id, status, problem, typed=typed if is_edit else None)
+        if done == "deleted" and origin.current().limits is not None:  # its page is about what is there
+            return visit.go("/console/memories", done=done)
         degraded = {"degraded": "1"} if isinstance(result, Written) and result.degraded else {}
         return visit.go("/console/memory", id=memory_id, done=result if isinstance(result, str) else done, **degraded)
 
@@ -235,6 +236,7 @@ async def undo(visit: Visit, memory_id: str, since: datetime | None) -> Written:
 
 async def delete(visit: Visit, memory_id: str, since: datetime | None) -> None:
     """Delete it; what it had superseded comes back if that is wanted."""
+    visit.require_sure()
     restore = bool(visit.given("restore"))
     await visit.engine.memories.delete(visit.namespace, memory_id, restore=restore, if_since=since)
 
@@ -257,7 +259,7 @@ async def replace(visit: Visit) -> Response:
         "supersedes": str(stored.id),
         "since": stored.since.isoformat(),
     }
-    return visit.page("new_memory.html", problem=None, categories=CATEGORIES, typed=typed)
+    return visit.page("new_memory.html", problem=None, categories=CATEGORIES, typed=typed, now=None)
 
 
 ROUTES = [

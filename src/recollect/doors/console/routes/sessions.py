@@ -9,6 +9,8 @@ from recollect.doors.console.visit import Visit, get
 from recollect.doors.recalls import Asked
 from recollect.memory.sessions import SessionFilter, SessionPlace
 
+FILTERS = ("said", "text", "user", "agent", "session")
+
 LIMIT = 50
 FOUND = 20
 
@@ -21,7 +23,8 @@ FOUND_BYTES = 60_000
 
 async def sessions(visit: Visit) -> Response:
     """Those that fit the filters, the last active first; or, with a question, messages that answer it."""
-    asked = {name: visit.asked(name) for name in ("said", "text", "user", "agent", "session")}
+    visit.require_known(*FILTERS, "behind")
+    asked = {name: visit.asked(name) for name in FILTERS}
     if asked["said"]:
         return await found(visit, asked)
     cursor = visit.asked("behind")

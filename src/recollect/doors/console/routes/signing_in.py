@@ -42,9 +42,8 @@ async def _signed_in(request: Request, key: str, to: str, token: str) -> Respons
         # For the log and the audit.
         by = {"namespace": known.namespace, "author": known.label or known.key_id, "key_id": known.key_id}
         request.scope["state"].update(by)
-    # The overview is about everybody, which a key of one user or agent may not see.
-    home = "/console/memories" if known is not None and known.limits else "/console"
-    response = RedirectResponse(to if _is_local(to) and to != "/console" else home, status_code=303)
+    home = rendering.LIMITED_HOME if known is not None and known.limits else rendering.HOME
+    response = RedirectResponse(to if _is_local(to) and to != rendering.HOME else home, status_code=303)
     cookies.keep(response, request, signed_in)
     return response
 

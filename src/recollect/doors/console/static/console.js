@@ -1,4 +1,4 @@
-// What every page may use: buttons that copy, and forms that ask before they act.
+// What every page may use: buttons that copy, and what scripts that ask the server share.
 "use strict";
 
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
@@ -20,13 +20,15 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 });
 
+// What a script asks for, with the namespace that its page shows: by now the browser may be signed in to another one.
+function ofThisNamespace(query) {
+  const asked = new URLSearchParams(query);
+  asked.set("of_namespace", document.documentElement.dataset.namespace);
+  return asked;
+}
+
 // Opens the page anew if an answer is the form to sign in, which leads there and back; returns whether it did.
 function reloadsToSignIn(answer) {
   if (answer.redirected) window.location.reload();
   return answer.redirected;
 }
-
-document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.confirm;
-  if (question && !window.confirm(question)) event.preventDefault();
-});

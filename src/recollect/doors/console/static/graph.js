@@ -182,7 +182,7 @@ class GraphPage {
     const query = new URLSearchParams({ ...asked, ...(this.asOf && { as_of: this.asOf }) });
     this.section.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(`/console/graph/${path}?${query}`);
+      const answer = await fetch(`/console/graph/${path}?${ofThisNamespace(query)}`);
       if (reloadsToSignIn(answer)) return null;
       if (answer.ok) return answer;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -7,11 +7,18 @@ const LONGEST_PAUSE_MS = 30000;
 const GOING_ON = ["running", "stopping"];
 const BADGES = { done: "good", failed: "bad", lost: "bad" };
 
+// The sentence on the page of a refusal.
+async function fault(answer) {
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  return page.querySelector(".fault")?.textContent || "Reload the page.";
+}
+
 // What a server says of a job; null if it does not answer, or not now.
 async function asked(id) {
   try {
-    const answer = await fetch(`/console/jobs/state?id=${encodeURIComponent(id)}`);
+    const answer = await fetch(`/console/jobs/state?${ofThisNamespace({ id })}`);
     if (reloadsToSignIn(answer) || answer.status === 404) return { state: "gone" };
+    if (answer.status === 409) return { state: "elsewhere", problem: await fault(answer) };
     return answer.ok ? await answer.json() : null;
   } catch {
     return null; // the server restarts, or the network is away for a moment
@@ -52,6 +59,9 @@ async function follow(shown) {
     const job = await asked(shown.dataset.job);
     if (job === null) {
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    } else if (job.state === "elsewhere") {
+      shown.querySelector("[data-said]").textContent = job.problem;
+      return;
     } else if (!GOING_ON.includes(job.state)) {
       if (job.state !== "gone") end(shown, job);
       return;

@@ -3,6 +3,9 @@
 
 const PAUSE = 150;
 
+// Of an address, where most letters of other scripts take nine: the server reads 32 kB with all that a browser adds.
+const MOST_LETTERS = 24000;
+
 const form = document.getElementById("ask");
 const answer = document.getElementById("answer");
 const told = document.getElementById("told");
@@ -19,6 +22,14 @@ question.addEventListener("keydown", (event) => {
 // An address has what was set, and nothing else: also the one that is made from a FormData below.
 form.addEventListener("formdata", (event) => {
   for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+});
+
+// Said before it is sent: without a script, the server's answer says it.
+form.addEventListener("input", () => {
+  const letters = new URLSearchParams(new FormData(form)).toString().length;
+  const excess = Math.ceil((letters / MOST_LETTERS - 1) * 100);
+  question.setCustomValidity(letters > MOST_LETTERS
+    ? `The question and the filters are too long for an address by ${excess} %. Shorten them, or ask over REST.` : "");
 });
 
 if (time) {
@@ -47,7 +58,7 @@ if (time) {
     }
     answer.setAttribute("aria-busy", "true");
     try {
-      const reply = await fetch(`${answer.dataset.address}?${query}`, { signal: own.signal });
+      const reply = await fetch(`${answer.dataset.address}?${ofThisNamespace(query)}`, { signal: own.signal });
       if (reloadsToSignIn(reply)) return;
       const parsed = new DOMParser().parseFromString(await reply.text(), "text/html");
       if (!reply.ok) {

@@ -57,6 +57,7 @@ if (status) {
     if (source || paused || document.hidden) return;
     const address = new URL(status.dataset.stream, window.location.href);
     address.searchParams.set("since", String(last));
+    address.search = ofThisNamespace(address.searchParams);
     source = new EventSource(address);
     source.addEventListener("message", show);
     source.addEventListener("error", () => {

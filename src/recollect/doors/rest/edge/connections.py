@@ -36,7 +36,32 @@ UNREAD_SECONDS = 60.0
 
 SWEEP_SECONDS = 1.0
 
-_CLOSED = "Connection: close\r\nContent-Type: application/json\r\n"
+# What the console's own pages look like; no page of it is reached here.
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>{title} · Recollect</title>
+  <link rel="stylesheet" href="/console/static/console.css">
+</head>
+<body>
+  <header class="top"><a class="brand" href="/console">Recollect</a></header>
+  <main id="main">
+    <h1>{title}</h1>
+    <p class="fault" role="alert">{sentence}</p>
+    <p><a href="/console/recall">Ask another question</a></p>
+  </main>
+</body>
+</html>
+"""
+_OF_PAGES = (
+    "Content-Type: text/html; charset=utf-8\r\n"
+    "Content-Security-Policy: default-src 'none'; style-src 'self'; frame-ancestors 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: same-origin\r\nCache-Control: no-store\r\n"
+)
+_OF_JSON = "Content-Type: application/json\r\n"
 _TOO_SLOW = "The head of the request did not arrive in time"
 _FULL = "Too many connections at once: try again in a moment"
 _NO_HTTP = "This is not a valid HTTP request"
@@ -172,7 +197,7 @@ class GuardedProtocol(H11Protocol):
         try:
             super().handle_events()
         except heads.Refused as refusal:
-            self.refuse(refusal.status, refusal.sentence)
+            self.refuse(refusal.status, refusal.sentence, is_page=refusal.is_page)
 
     def send_400_response(self, msg: str) -> None:
         """In the shape that all our errors have; an answer that has begun only ends."""
@@ -208,11 +233,13 @@ class GuardedProtocol(H11Protocol):
         else:
             self.drop()
 
-    def refuse(self, status: HTTPStatus, sentence: str) -> None:
+    def refuse(self, status: HTTPStatus, sentence: str, *, is_page: bool = False) -> None:
         """Say why, and close it."""
         self.guard.remove(self)
-        body = json.dumps({"detail": sentence}).encode()
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{_CLOSED}Content-Length: {len(body)}\r\n\r\n"
+        told = _PAGE.format(title="Too long", sentence=sentence) if is_page else json.dumps({"detail": sentence})
+        body, of_kind = told.encode(), _OF_PAGES if is_page else _OF_JSON
+        closing = f"Connection: close\r\n{of_kind}Content-Length: {len(body)}\r\n\r\n"
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{closing}"
         self.transport.write(head.encode() + body)
         self.transport.close()
 

@@ -89,12 +89,21 @@ class ForeignFiles(MasksSecrets):
         }
 
 
+class OtherFormat(Invalid):
+    """A file that seems to be in another format than was named; the message is for the command line."""
+
+    def __init__(self, path: Path, about: str, found: str) -> None:
+        super().__init__(f"{path} looks like {about}. Use --from {found}.")
+        self.about = about
+        self.found = found
+
+
 def refuse_other_format(path: Path, origin: str | None) -> None:
     """Refuse what seems to be in another format than was named, and name the other."""
     found = recognised(path, origin)
     if found is not None and found != origin:
         about = FORMATS[found].about.partition(":")[0] if found in FORMATS else f"a file of {found}"
-        raise Invalid(f"{path} looks like {about}. Use --from {found}.")
+        raise OtherFormat(path, about, found)
 
 
 class _Run:
