@@ -359,7 +359,7 @@ class Access:
         if key is None:
             raise Conflict(
                 f"User {user_id} already has a key, which is shown only once. "
-                "If it is lost, revoke it in the console or with `recollect keys`, and create the user again."
+                "If it is lost, revoke it in the console or with `recollect keys revoke ID`, and create the user again."
             )
         return NewKey(key.id, secret, key.created_at, key.expires_at)
 
