@@ -326,6 +326,31 @@ async def test_what_a_held_memory_replaced_comes_back_when_it_is_forgotten(guard
     assert await held(guarded, namespace) == []
 
 
+async def test_what_took_the_place_of_a_held_memory_stays_when_it_is_forgotten(guarded: Engine, namespace: str) -> None:
+    seat = Options(key="seat")
+    for text in ("The marzipan seat is by the window.", ORDER):
+        await guarded.memories.add(namespace, text, "fact", ANNA, options=seat)
+    now = await guarded.memories.add(namespace, "The marzipan seat is by the door.", "fact", ANNA, options=seat)
+    (name,) = await held(guarded, namespace)
+    await guarded.review.forget(namespace, name)
+    (left,) = (await guarded.memories.newest(namespace, ANNA)).memories
+    assert left.id == now.memory.id
+
+
+async def test_a_held_memory_is_forgotten_though_what_it_replaced_has_a_duplicate(
+    guarded: Engine, namespace: str
+) -> None:
+    text = "The marzipan seat is by the window."
+    await guarded.memories.add(namespace, text, "fact", ANNA, options=Options(key="seat"))
+    await guarded.memories.add(namespace, ORDER, "fact", ANNA, options=Options(key="seat"))
+    same = await guarded.memories.add(namespace, text, "fact", ANNA)
+    (name,) = await held(guarded, namespace)
+    await guarded.review.forget(namespace, name)
+    (left,) = (await guarded.memories.newest(namespace, ANNA)).memories
+    assert left.id == same.memory.id
+    assert await held(guarded, namespace) == []
+
+
 async def test_versions_of_a_file_stay_held_when_it_says_something_else(guarded: Engine, namespace: str) -> None:
     store = rules.shown(rules.STORE, (await guarded.stores.create(namespace, "notes")).id)
     made = await guarded.files.create(namespace, store, "/ledger.md", ORDER)

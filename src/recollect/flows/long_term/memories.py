@@ -320,11 +320,19 @@ class LongTermMemory(MemorySearch, MasksSecrets):
         return Written(restored, prepared.degraded)
 
     async def bring_back(self, namespace: str, memory_id: str) -> None:
-        """Restore whatever a memory took the place of."""
+        """Restore what a memory took the place of, unless another has taken its own place since.
+
+        What has a duplicate in force is not missing, and stays as it is.
+        """
+        wanted = as_uuid(memory_id)
         async with self._database.reading(namespace) as db:
-            replaced = await self._memories.replaced_by(db, as_uuid(memory_id))
-        for memory in replaced:
-            await self.undo(namespace, str(memory.id))
+            memory = (await self._memories.find(db, [wanted])).get(wanted)
+            replaced = await self._memories.replaced_by(db, wanted)
+        if memory is None or memory.superseded_by is not None:
+            return
+        for each in replaced:
+            with suppress(Duplicate):
+                await self.undo(namespace, str(each.id))
 
     async def _retried(self, namespace: str, write: Callable[[], Awaitable[Result]]) -> Result:
         """Write, and again after a conflict with another writer, or with a duplicate: that may have expired."""
@@ -442,7 +450,7 @@ class LongTermMemory(MemorySearch, MasksSecrets):
         same = await self._same(namespace, identity, identity)
         if same is None or same.id == memory.id:
             return clash
-        return Conflict(f"Memory {same.id} in the same scope is a duplicate: delete one of the two")
+        return Duplicate(f"Memory {same.id} in the same scope is a duplicate: delete one of the two")
 
 
 async def _gist(text: str) -> str:
